@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = ("#2f81d6", "#d9730d", "#7d8590", "#2da44e", "#8250df", "#bf3989")
-INK = "#1b1f24"
 
 
 @contextmanager

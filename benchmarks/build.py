@@ -40,13 +40,17 @@ from s2lct.builder.fluent_form import FluentForm
 from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.models import load_masked_language_model, load_parser, load_tagger
-from s2lct.builder.models.masked_lm import MASK, SCORE_DIGITS, TransformersMaskedLM
+from s2lct.builder.models import (
+    load_masked_language_model,
+    load_parser,
+    load_tagger,
+    parsed_sentences,
+)
+from s2lct.builder.models.masked_lm import SCORE_DIGITS, TransformersMaskedLM
 from s2lct.builder.pipeline import build_suite, fluent_families
-from s2lct.builder.records import MaskedSentence, Sentence, Token
-from s2lct.builder.stages import mask
-from s2lct.builder.stages.fill import fill
-from s2lct.builder.write import composed_rows
+from s2lct.builder.records import MASK, MaskedSentence, Sentence, Token
+from s2lct.builder.stages.mask import fill, mask
+from s2lct.builder.write import rows as rows_of
 
 CONSOLE = Console()
 SST_SENTENCES = 11_855
@@ -72,20 +76,22 @@ def write_corpus(path: Path, sentences: Sequence[Sentence]) -> None:
 
 def drawn_masked_sentences(count: int) -> list[MaskedSentence]:
     from s2lct.builder.config import form_defaults
-    from s2lct.builder.records import Seed
 
-    seeds = [
-        Seed(s.id, "LC2", s.text, (s.label,), s.label, "", (s,)) for s in sample_sentences(count)
+    texts = [sentence.text for sentence in sample_sentences(count)]
+    return [
+        one
+        for parsed in parsed_sentences(texts, load_tagger(), load_parser())
+        if parsed is not None
+        for one in mask(
+            parsed.text,
+            parsed,
+            ReferenceGrammar.load(),
+            most=10,
+            masks_per_sentence=1,
+            tags=form_defaults("fluent")["mask_tags"],
+            seed=0,
+        )
     ]
-    return mask.mask(
-        mask.parse(seeds, load_tagger(), load_parser()),
-        ReferenceGrammar.load(),
-        masked_per_seed=10,
-        masks_per_sentence=1,
-        order="probability",
-        tags=form_defaults("fluent")["mask_tags"],
-        seed=0,
-    )
 
 
 def part_fill(rounds: int) -> None:
@@ -193,7 +199,7 @@ def part_build(count: int) -> None:
             counted = {name: Counter[str]() for name in names}
             sentences = read_corpus(config.corpus).sentences
             families = fluent_families(naive, sentences, counted)
-            rows.extend(row for some in families.values() for row in composed_rows(some))
+            rows.extend(row for some in families.values() for row in rows_of(some))
 
         os.environ["S2LCT_CACHE"] = str(Path(folder) / "cache")
         our_time, their_time = seconds(lambda: build_suite(config)), seconds(theirs)

@@ -58,7 +58,7 @@ def cover(encoder: EncoderModel, metrics: Sequence[Coverage], texts: Sequence[st
 
 def plain(encoder: EncoderModel, texts: Sequence[str]) -> None:
     """The forward pass with hidden states and attention weights, as one would write it."""
-    base = encoder.base
+    base = encoder.model
     order = sorted(texts, key=len)
     for start in range(0, len(order), BATCH):
         batch = encoder.tokenizer(
@@ -110,8 +110,7 @@ def main() -> None:
     table = Table(
         "",
         title=f"{len(texts):,} texts, {MODEL}, median of {options.rounds} rounds, "
-        f"{torch.get_num_threads()} threads, "
-        + ("batches" if encoder.batches_are_exact else "each text alone"),
+        f"{torch.get_num_threads()} threads",
     )
     table.add_column("texts / s", justify="right")
     table.add_column("time over the plain pass", justify="right")

@@ -19,7 +19,6 @@ from s2lct.labels import PROMPTS
 if TYPE_CHECKING:
     from s2lct.builder.capabilities.schema import Capability
     from s2lct.builder.curation.curate import Curated
-    from s2lct.builder.write import CapabilityCounts
 
 CORPUS, KEPT, MASKED = "Corpus", "What is built", "Expansions"
 MODELS, ANNOTATING = "Models", "Who annotates"
@@ -88,27 +87,12 @@ class Built:
     """
 
     config: BuildConfig
-    counts: dict[str, CapabilityCounts]
+    counts: dict[str, dict[str, int]]
 
     @property
     def unread(self) -> list[str]:
         """The capabilities whose cases no annotators chose."""
         return [name for name in self.counts if not self.config.is_read(name)]
-
-    @property
-    def tried(self) -> int:
-        """How many extensions there were to choose from."""
-        return sum(count.suggestions for count in self.counts.values())
-
-    @property
-    def unlikely(self) -> int:
-        """How many of them nobody read and were too unlikely."""
-        return sum(count.rejected_unlikely for count in self.counts.values())
-
-    @property
-    def moving(self) -> int:
-        """How many of them moved the sentiment."""
-        return sum(count.rejected_sentiment for count in self.counts.values())
 
 
 @command

@@ -15,23 +15,21 @@ from s2lct.builder.config import BuildConfig
 from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.language.operations import Analysis
 from s2lct.builder.language.phrases import shipped_attachments, shipped_bank
-from s2lct.builder.language.tree import read_tree
-from s2lct.builder.records import Sentence
-from s2lct.builder.sources import Extension, Source, sentence_id
-from s2lct.builder.stages import compose, confirm, extend, reduce, search
-from s2lct.builder.stages.compose import (
-    PAIRINGS,
-    ComposedExpansion,
-    ComposedSeed,
-    Counterpart,
-    counterpart_of,
+from s2lct.builder.models import parsed_sentences
+from s2lct.builder.records import (
+    Expansion,
+    Extended,
+    Extension,
+    Family,
+    Seed,
+    Sentence,
+    Source,
+    sentence_id,
 )
-from s2lct.builder.stages.fill import SUGGESTIONS
-from s2lct.builder.stages.judge import Extended, Judge
-from s2lct.builder.stages.variety import choose
-from s2lct.identity import shuffle_key
+from s2lct.builder.stages import choose, compose, confirm, extend, reduce, search
+from s2lct.builder.stages.compose import PAIRINGS, contrast_of
+from s2lct.builder.stages.mask import SUGGESTIONS
 from s2lct.labels import Label
 from s2lct.progress import bar
 
@@ -47,7 +45,6 @@ LEAST_DRAWN, LEAST_SHORTENED, MOST_DRAWN = 32, 8, 1_000
 """Sentences of a slot that are tagged and parsed, or shortened, together."""
 OF_A_SENTENCE = 2
 """Forms of a sentence that a slot is filled with."""
-_BYTES_OF_A_KEY = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +63,6 @@ class Slot:
     name: str
     rules: tuple[SearchRule, ...]
     candidates: tuple[Sentence, ...]
-
-
-@dataclass(frozen=True)
-class ComposedFamily:
-    """A seed, its expansions, and its contrast if the capability has one."""
-
-    seed: ComposedSeed
-    expansions: tuple[ComposedExpansion, ...]
-    contrast: Counterpart | None
 
 
 @dataclass(frozen=True)
@@ -108,29 +96,18 @@ class FluentForm:
         slots: list[Slot] = []
         for capability in self.capabilities:
             for name, rules in capability.form("fluent").search.items():
-                of_text: dict[str, Sentence] = {}
-                for sentence in sentences:
-                    if any(search.may_meet(sentence, rule) for rule in rules):
-                        of_text.setdefault(sentence.text, sentence)
-
-                def key(sentence: Sentence, purpose: str = capability.id) -> bytes:
-                    whole = shuffle_key(self.config.seed, purpose, sentence.corpus, sentence.id)
-                    return whole[:_BYTES_OF_A_KEY]
-
-                drawn = tuple(sorted(of_text.values(), key=key))
-                slots.append(Slot(capability.id, name, rules, drawn))
+                drawn = search.candidates(sentences, rules, self.config.seed, capability.id)
+                slots.append(Slot(capability.id, name, rules, tuple(drawn)))
             progress(1)
         return slots
 
     def select(self, slot: Slot, some: Sequence[Sentence]) -> list[Source]:
         """Those of a slot's candidates that meet one of its rules, parsed."""
         models = self.models
-        fit = search.that_fit(
+        met = search.that_meet(
             some, slot.rules, models.tagger, models.parser, self.lexicon, parsed=True
         )
-        return [
-            Source(one.sentence, one.sentence.text, one.tokens, tree) for one, tree in fit if tree
-        ]
+        return [Source(sentence, parsed) for sentence, parsed in met if parsed]
 
     def passes(self, id: str, label: Label) -> bool:
         """Whether annotators passed a sentence; so it is where nobody annotated."""
@@ -155,31 +132,29 @@ class FluentForm:
         attached = shipped_attachments()
         candidates: list[tuple[Source, str, tuple[Extension, ...]]] = []
         for source in sources:
-            found = reduce.shortened(source.analysis, self.grammar, self.lexicon, attached)
+            found = reduce.shortened(source.parsed, self.grammar, self.lexicon, attached)
             passed = [
                 (source, text, longer)
                 for text, longer in found.items()
                 if self.passes(sentence_id(text), source.sentence.label)
             ]
             candidates += passed[:most]
-        tokens = self.models.tagger.tag([text for _, text, _ in candidates])
-        trees = self.models.parser.parse(tokens)
+        parsed = parsed_sentences(
+            [text for _, text, _ in candidates], self.models.tagger, self.models.parser
+        )
         made: dict[str, list[Source]] = {}
-        for (source, text, longer), words, tree in zip(candidates, tokens, trees, strict=True):
-            if tree is not None and search.is_complete_sentence(read_tree(tree), words):
-                shorter = Source(source.sentence, text, tuple(words), tree, longer)
-                made.setdefault(source.text, []).append(shorter)
+        for (source, _, longer), shorter in zip(candidates, parsed, strict=True):
+            if shorter is not None and search.is_complete_sentence(shorter):
+                made.setdefault(source.text, []).append(Source(source.sentence, shorter, longer))
         return made
 
-    def compose(
-        self, capability: Capability, pools: Mapping[str, Iterable[Source]]
-    ) -> list[ComposedSeed]:
+    def compose(self, capability: Capability, pools: Mapping[str, Iterable[Source]]) -> list[Seed]:
         """The seeds of a capability, of what its slots may be filled with."""
         form = capability.form("fluent")
 
-        def accept(seed: ComposedSeed) -> bool:
+        def accept(seed: Seed) -> bool:
             if not all(
-                search.still_meets(form, one.sentence.label, one.text, one.tokens, self.lexicon)
+                search.still_meets(form, one.sentence.label, one.parsed, self.lexicon)
                 for one in seed.sources
             ):
                 return False
@@ -198,7 +173,7 @@ class FluentForm:
 
     def extend(self, sources: Sequence[Source]) -> dict[str, list[Extended]]:
         """The extensions of sentences, confirmed and judged, by the sentence's text."""
-        judge = Judge(read=self.annotations is not None)
+        annotated = self.annotations is not None
         ordered = sorted(sources, key=lambda source: sentence_id(source.text))
         progress = bar("extend", len(ordered))
         found: dict[str, list[Extended]] = {}
@@ -206,7 +181,7 @@ class FluentForm:
             some = ordered[start : start + EXTENDED_AT_ONCE]
             for text, confirmed in self.confirmed(some, self._may_be_tried).items():
                 judged = [
-                    replace(one, rejected=judge.reject(text, one.extension, one.tokens))
+                    replace(one, rejected=choose.rejection(text, one, annotated=annotated))
                     for one in confirmed
                 ]
                 # Of one text from several origins the last one counts that is not rejected.
@@ -238,10 +213,7 @@ class FluentForm:
             self.lexicon,
             confirm.Licence(self.grammar, self.config.mask_tags),
         )
-        return {
-            source.text: [Extended(*one) for one in some]
-            for source, some in zip(sources, found, strict=True)
-        }
+        return {source.text: some for source, some in zip(sources, found, strict=True)}
 
     def _may_be_tried(self, extension: Extension, label: Label) -> bool:
         """Whether annotators passed an extension; phrases wait for annotators.
@@ -283,15 +255,15 @@ class FluentForm:
 
     def expand(
         self,
-        seeds: Sequence[ComposedSeed],
+        seeds: Sequence[Seed],
         form: Form,
         extended: Mapping[str, Sequence[Extended]],
         counts: Counter[str],
-    ) -> list[ComposedExpansion]:
+    ) -> list[Expansion]:
         """The expansions of a capability's seeds that may be chosen, by what was extended."""
-        judge = Judge(read=self.annotations is not None)
+        annotated = self.annotations is not None
         taken = {seed.text for seed in seeds}
-        made: list[ComposedExpansion] = []
+        made: list[Expansion] = []
         for seed in seeds:
             template = form.templates[seed.number]
             for slot, source in zip(seed.slots, seed.sources, strict=True):
@@ -300,15 +272,11 @@ class FluentForm:
                 counts.update(
                     f"rejected_{one.rejected.name.lower()}" for one in tried if one.rejected
                 )
-                for one in judge.usable(tried, self.config.expansions):
-                    analysis = Analysis(one.extension.text, one.tokens, read_tree(one.tree))
+                for one in choose.usable(tried, self.config.expansions, annotated=annotated):
                     expansion = None
-                    label = source.sentence.label
-                    if search.still_meets(
-                        form, label, one.extension.text, one.tokens, self.lexicon
-                    ):
+                    if search.still_meets(form, source.sentence.label, one.parsed, self.lexicon):
                         expansion = compose.expansion_of(
-                            seed, template, slot, one.extension, analysis
+                            seed, template, slot, one.extension, one.parsed
                         )
                     if expansion is None:
                         counts["rejected_specification"] += 1
@@ -321,30 +289,30 @@ class FluentForm:
 
     def choose(
         self,
-        seeds: Mapping[str, Sequence[ComposedSeed]],
-        expansions: Sequence[ComposedExpansion],
+        seeds: Mapping[str, Sequence[Seed]],
+        expansions: Sequence[Expansion],
         counted: Mapping[str, Counter[str]],
-    ) -> dict[str, list[ComposedFamily]]:
+    ) -> dict[str, list[Family]]:
         """The families of each capability: seeds, the expansions to publish, contrasts."""
-        chosen = choose(
+        chosen = choose.choose(
             [seed.id for some in seeds.values() for seed in some],
             expansions,
             per_seed=self.config.expansions,
             seed=self.config.seed,
         )
-        families: dict[str, list[ComposedFamily]] = {}
+        families: dict[str, list[Family]] = {}
         for capability in self.capabilities:
             own = seeds[capability.id]
             taken = {seed.text for seed in own}
             taken.update(one.text for seed in own for one in chosen[seed.id])
             families[capability.id] = []
             for seed in own:
-                contrast = counterpart_of(seed, capability.form("fluent"))
+                contrast = contrast_of(seed, capability.form("fluent"))
                 if contrast is not None and contrast.text in taken:
                     contrast = None
                 if contrast is not None:
                     taken.add(contrast.text)
-                family = ComposedFamily(seed, tuple(chosen[seed.id]), contrast)
+                family = Family(seed, tuple(chosen[seed.id]), contrast)
                 families[capability.id].append(family)
             counted[capability.id].update(
                 seeds=len(own),

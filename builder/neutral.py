@@ -80,9 +80,8 @@ def _read_subjectivity() -> Corpus:
             continue
         text = sentence_case(detokenise(line))
         if collector.usable(text):
-            collector.add(f"plot-{number}", text, "neutral", raw=line, where=f"line {number}")
+            collector.add(f"plot-{number}", text, "neutral", raw=line)
     return collector.corpus(
-        where=SUBJECTIVITY,
         description="Objective sentences of plot summaries from imdb.com (Pang and Lee 2004), "
         "stored lower-cased",
         licence="CC BY 4.0 by NLTK's index",

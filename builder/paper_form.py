@@ -10,9 +10,11 @@ from s2lct.builder.config import BuildConfig
 from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.records import Family, Seed, Sentence
-from s2lct.builder.stages import fill, mask, search, transform, validate
+from s2lct.builder.models import parsed_sentences
+from s2lct.builder.records import Expansion, Family, Seed, Sentence
+from s2lct.builder.stages import choose, compose, confirm, search
 from s2lct.builder.stages.compose import PAIRINGS
+from s2lct.builder.stages.mask import Filling, Problem, fill, mask
 from s2lct.progress import bar
 
 SEEDS_AT_ONCE = 100
@@ -46,41 +48,67 @@ def families_in_paper_form(
             for slot, rules in forms[capability.id].search.items()
         }
         counted[capability.id]["found"] = sum(map(len, found.values()))
-        seeds += transform.transform(
-            found, capability, forms[capability.id], seeds=config.most_seeds, seed=config.seed
+        seeds += compose.seeds_in_paper_form(
+            capability.id,
+            forms[capability.id],
+            found,
+            most=config.most_seeds,
+            seed=config.seed,
         )
         progress(1)
-    families: dict[str, list[Family]] = {capability.id: [] for capability in capabilities}
-    fillings: dict[fill.Problem, list[fill.Filling]] = {}
+    chosen: dict[str, list[Expansion]] = {}
+    fillings: dict[Problem, list[Filling]] = {}
     progress = bar("expand", len(seeds))
     for start in range(0, len(seeds), SEEDS_AT_ONCE):
-        parsed = mask.parse(seeds[start : start + SEEDS_AT_ONCE], models.tagger, models.parser)
-        masked = mask.mask(
-            parsed,
-            grammar,
-            masked_per_seed=config.masks,
-            masks_per_sentence=config.masks_per_sentence,
-            order="random",
-            tags=config.mask_tags,
-            seed=config.seed,
-            anywhere=True,
-        )
-        filled = fill.fill(masked, models.mlm, suggestions=fill.SUGGESTIONS, known=fillings)
-        parents = {one.seed.id: one for one in parsed}
-        passed, rejected = validate.validate(filled, parents, forms, models.tagger, lexicon)
-        for one in filled:
-            counts = counted[parents[one.masked.seed_id].seed.capability]
-            counts.update(masked=1, suggestions=len(one.suggestions))
+        some = seeds[start : start + SEEDS_AT_ONCE]
+        parsed = parsed_sentences([seed.text for seed in some], models.tagger, models.parser)
+        masked = [
+            (seed, one)
+            for seed, sentence in zip(some, parsed, strict=True)
+            if sentence is not None
+            for one in mask(
+                seed.id,
+                sentence,
+                grammar,
+                most=config.masks,
+                masks_per_sentence=config.masks_per_sentence,
+                tags=config.mask_tags,
+                seed=config.seed,
+                paper=True,
+            )
+        ]
+        found_words = fill([one for _, one in masked], models.mlm, known=fillings)
+        filled = [(*both, words) for both, words in zip(masked, found_words, strict=True)]
+        for seed, _, words in filled:
+            counted[seed.capability].update(masked=1, suggestions=len(words))
+        passed, rejected = confirm.confirmed_in_paper_form(filled, forms, models.tagger, lexicon)
         for (name, reason), number in rejected.items():
             counted[name][f"rejected_{reason.name.lower()}"] += number
-        for family in validate.select(passed, parsed, per_seed=config.expansions, seed=config.seed):
-            families[family.seed.seed.capability].append(family)
-        progress(len(parsed))
-    for name, group in families.items():
-        families[name], duplicates = validate.without_duplicates(group)
-        counted[name].update(
-            duplicates=duplicates.total(),
-            seeds=len(families[name]),
-            expansions=sum(len(family.expansions) for family in families[name]),
+        chosen |= choose.choose_in_paper_form(
+            some, passed, per_seed=config.expansions, seed=config.seed
         )
+        progress(len(some))
+    families: dict[str, list[Family]] = {}
+    for capability in capabilities:
+        own = [seed for seed in seeds if seed.capability == capability.id]
+        families[capability.id] = _without_duplicates(own, chosen)
+        kept = sum(len(family.expansions) for family in families[capability.id])
+        counted[capability.id].update(
+            duplicates=sum(len(chosen[seed.id]) for seed in own) - kept,
+            seeds=len(own),
+            expansions=kept,
+        )
+    return families
+
+
+def _without_duplicates(
+    seeds: Sequence[Seed], expansions: Mapping[str, Sequence[Expansion]]
+) -> list[Family]:
+    """The families of a capability, without expansions whose text is there already."""
+    seen = {seed.text for seed in seeds}
+    families: list[Family] = []
+    for seed in seeds:
+        distinct = [one for one in expansions[seed.id] if one.text not in seen]
+        seen.update(one.text for one in distinct)
+        families.append(Family(seed, tuple(distinct)))
     return families

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,17 +18,14 @@ from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.collect import Corpus, without_conflicts
 from s2lct.builder.corpus.read import read_corpus
-from s2lct.builder.fluent_form import ComposedFamily, FluentForm, Pool
+from s2lct.builder.fluent_form import FluentForm, Pool
 from s2lct.builder.kept_models import KeptModels, LoadedModels
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.sentiment_scorers import SCORERS
 from s2lct.builder.neutral import read_neutral
 from s2lct.builder.paper_form import families_in_paper_form
-from s2lct.builder.records import Sentence
-from s2lct.builder.sources import Source
-from s2lct.builder.stages.compose import ComposedSeed
-from s2lct.builder.write import CapabilityCounts
+from s2lct.builder.records import Family, Seed, Sentence, Source
 from s2lct.cache import Cache
 from s2lct.engines import Engine, InProcess, RayEngine
 from s2lct.errors import BuildError, SuiteError
@@ -42,7 +39,7 @@ from s2lct.suite.write import files_of_suite
 Rows = dict[str, list[dict[str, Any]]]
 
 
-def build_suite(config: BuildConfig) -> dict[str, CapabilityCounts]:
+def build_suite(config: BuildConfig) -> dict[str, dict[str, int]]:
     """Build a suite and write it to ``config.out``; the counts of the closing table.
 
     Interrupted at any moment, the same call is fast as far as it was, and writes the same bytes.
@@ -58,7 +55,8 @@ def build_suite(config: BuildConfig) -> dict[str, CapabilityCounts]:
     recorded = inputs.recorded | {"verdicts": [sha256_of(path) for path in config.annotation_files]}
     with locked(out):
         if (described := _built_before(inputs.config, out, recorded)) is not None:
-            return {name: _counts(counted) for name, counted in described["counts"].items()}
+            counts: dict[str, dict[str, int]] = described["counts"]
+            return counts
         counted: dict[str, Counter[str]] = {one.id: Counter() for one in inputs.capabilities}
         with kept_models(inputs) as models:
             make = _fluent_rows if config.templates == "fluent" else _paper_rows
@@ -68,7 +66,7 @@ def build_suite(config: BuildConfig) -> dict[str, CapabilityCounts]:
                 f"--corpus {config.corpus}: no capability's search found a sentence",
                 hint="use a larger corpus; `s2lct capabilities --show LC2` says what is looked for",
             )
-        counts = {name: _counts(found) for name, found in counted.items()}
+        counts = {name: {of: found[of] for of in write.COUNTED} for name, found in counted.items()}
         with whole_folder(out, ours=files_of_suite(out)) as folder:
             write.write_suite(
                 inputs.config, inputs.capabilities, rows, counts, inputs.corpora, recorded, folder
@@ -125,7 +123,7 @@ def read_inputs(config: BuildConfig) -> Inputs:
     # First what may be missing: reading the corpus can take long.
     neutral = read_neutral(config.neutral, **columns)
     corpus = read_corpus(config.corpus, **columns)
-    corpora = without_conflicts(corpus, neutral) if neutral else [corpus]
+    corpora = without_conflicts([corpus, neutral]) if neutral else [corpus]
     progress(1, f"{sum(len(one.sentences) for one in corpora):,} sentences")
     loaded = LoadedModels(config.tagger, config.parser, config.mlm)
     recorded_inputs = {
@@ -200,21 +198,19 @@ def _fluent_rows(inputs: Inputs, models: KeptModels, counted: Mapping[str, Count
             config, own, inputs.lexicon, inputs.grammar, models, annotations if annotated else None
         )
         families = fluent_families(form, inputs.sentences, counted)
-        rows |= {
-            id: list(write.composed_rows(some, form.annotations)) for id, some in families.items()
-        }
+        rows |= {id: list(write.rows(some, form.annotations)) for id, some in families.items()}
     return rows
 
 
 def fluent_families(
     form: FluentForm, sentences: Sequence[Sentence], counted: Mapping[str, Counter[str]]
-) -> dict[str, list[ComposedFamily]]:
+) -> dict[str, list[Family]]:
     """The families of each capability; ``counted`` takes the counts of the closing table."""
     pools: dict[str, dict[str, Pool]] = {one.id: {} for one in form.capabilities}
     for slot in form.slots(sentences):
         pools[slot.capability][slot.name] = Pool(form, slot)
     progress = bar("compose", len(form.capabilities))
-    seeds: dict[str, list[ComposedSeed]] = {}
+    seeds: dict[str, list[Seed]] = {}
     for one in form.capabilities:
         seeds[one.id] = form.compose(one, pools[one.id])
         counted[one.id]["found"] = sum(pool.drawn.found for pool in pools[one.id].values())
@@ -242,8 +238,3 @@ def _paper_rows(inputs: Inputs, models: KeptModels, counted: Mapping[str, Counte
         counted,
     )
     return {name: list(write.rows(group)) for name, group in families.items()}
-
-
-def _counts(counted: Mapping[str, int]) -> CapabilityCounts:
-    columns = [one.name for one in fields(CapabilityCounts)]
-    return CapabilityCounts(**{column: counted.get(column, 0) for column in columns})

@@ -1,11 +1,18 @@
-"""The frozen records that stages hand to each other. All are plain data: JSON in, JSON out."""
+"""The frozen records that the steps of a build hand to each other."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Literal
 
+from s2lct.builder.language.tree import Node, read_tree
+from s2lct.identity import content_id
 from s2lct.labels import Label
+
+Origin = Literal["masked", "phrase", "attested"]
+MASK = "{mask}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,37 +44,22 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Seed:
-    """A sentence whose capability, passing labels and label to train on are known.
+class ParsedSentence:
+    """A sentence with its tokens and its constituency tree in brackets, a token number a leaf."""
 
-    ``id`` is a content hash, ``template`` the template with its choices made and slots in braces
-    (empty without one), ``sources`` the corpus sentences in the order of their slots.
-    """
-
-    id: str
-    capability: str
     text: str
-    labels: tuple[Label, ...]
-    label: Label
-    template: str
-    sources: tuple[Sentence, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedSeed:
-    """A seed with its words and its constituency tree (bracketed, one leaf a token).
-
-    ``tree`` is None for a seed that the parser refused.
-    """
-
-    seed: Seed
     tokens: tuple[Token, ...]
-    tree: str | None
+    brackets: str
+
+    @property
+    def tree(self) -> Node:
+        """The constituency tree."""
+        return read_tree(self.brackets)
 
 
 @dataclass(frozen=True, slots=True)
 class Production:
-    """A seed's production and the reference production that extends its right-hand side.
+    """A sentence's production and the reference production that extends its right-hand side.
 
     ``probability`` is the reference production's share of the left-hand side.
     """
@@ -76,65 +68,6 @@ class Production:
     seed_rhs: tuple[str, ...]
     reference_rhs: tuple[str, ...]
     probability: float
-
-
-@dataclass(frozen=True, slots=True)
-class Mask:
-    """A place to fill: its offset in the masked text, and the part of speech it asks for."""
-
-    start: int
-    tag: str
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A way to read an insertion: a production at the node of the seed's tree with that span.
-
-    The span is of leaves (start, end exclusive).
-    """
-
-    production: Production
-    span: tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class MaskedSentence:
-    """A seed with ``{mask}`` inserted at places of its text, from left to right (Algorithm 1).
-
-    ``readings`` licensed the insertion, the most probable production first; ``places`` are, for
-    each mask, the leaf index in the seed's tree before which it stands.
-    """
-
-    seed_id: str
-    text: str
-    masks: tuple[Mask, ...]
-    readings: tuple[Reading, ...]
-    places: tuple[int, ...]
-
-    @property
-    def production(self) -> Production:
-        """Of the first reading."""
-        return self.readings[0].production
-
-
-@dataclass(frozen=True, slots=True)
-class Suggestion:
-    """Words for the masks, with their pseudo-log-likelihood (mean natural log, rounded).
-
-    ``origin`` is ``synonym`` where one of them came from WordNet, else ``masked``.
-    """
-
-    words: tuple[str, ...]
-    score: float
-    origin: Literal["masked", "synonym"] = "masked"
-
-
-@dataclass(frozen=True, slots=True)
-class FilledSentence:
-    """A masked sentence with the masked language model's suggestions, best first."""
-
-    masked: MaskedSentence
-    suggestions: tuple[Suggestion, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,25 +81,157 @@ class InsertedWord:
 
 
 @dataclass(frozen=True, slots=True)
-class Expansion:
-    """A seed with words inserted (from left to right), its capability and labels unchanged.
+class MaskedSentence:
+    """A sentence with ``{mask}`` inserted at places of its text (Algorithm 1).
 
-    ``id`` is a content hash, ``score`` the pseudo-log-likelihood of the inserted words, and
-    ``origin`` where these come from, as in `Suggestion`.
+    Attributes:
+        text: the sentence with its masks.
+        tags: the part of speech that each mask asks for, from left to right.
+        places: for each mask, the number of the token before which it stands.
+        productions: what licenses the insertion, the most probable production first.
+    """
+
+    text: str
+    tags: tuple[str, ...]
+    places: tuple[int, ...]
+    productions: tuple[Production, ...]
+
+    def filled(self, words: Sequence[str]) -> tuple[str, tuple[InsertedWord, ...]]:
+        """The text with a word for each mask, and the words with their places in it."""
+        first, *parts = self.text.split(MASK)
+        text = first
+        inserted: list[InsertedWord] = []
+        for word, tag, part in zip(words, self.tags, parts, strict=True):
+            inserted.append(InsertedWord(word, tag, len(text), len(text) + len(word)))
+            text += word + part
+        return text, tuple(inserted)
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """A sentence with something inserted.
+
+    Attributes:
+        text: the sentence with what was inserted.
+        inserted: what was inserted, from left to right, with its place in ``text``.
+        origin: where it comes from.
+        production: what licenses it, or its first part where `second` is there.
+        score: mean log probability by the masked language model; 0 for other origins.
+        others: less probable productions that license it too, at other nodes.
+        second: what licenses the second of two parts that were inserted at two places.
+        masked_text: what the masked language model was given; the paper form records it.
+    """
+
+    text: str
+    inserted: tuple[InsertedWord, ...]
+    origin: Origin
+    production: Production
+    score: float = 0.0
+    others: tuple[Production, ...] = ()
+    second: Production | None = None
+    masked_text: str | None = None
+
+    @property
+    def id(self) -> str:
+        """What annotators know it by."""
+        return sentence_id(self.text)
+
+
+class Rejection(str, Enum):
+    """Why an extension was rejected.
+
+    One of the paper's three criteria, its words are too unlikely, or they move the sentiment.
+    """
+
+    PART_OF_SPEECH = "part of speech"
+    NOT_NEUTRAL = "not neutral"
+    SPECIFICATION = "specification"
+    UNLIKELY = "unlikely"
+    SENTIMENT = "sentiment moved"
+
+
+@dataclass(frozen=True, slots=True)
+class Extended:
+    """An extension that tagger and parser bear out; ``rejected`` says why it is left out, if so."""
+
+    extension: Extension
+    parsed: ParsedSentence
+    rejected: Rejection | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A corpus sentence as seeds use it, whole or shortened, with the sentences that extend it."""
+
+    sentence: Sentence
+    parsed: ParsedSentence
+    extensions: tuple[Extension, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The sentence as seeds use it."""
+        return self.parsed.text
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """A case whose capability, passing labels and label to train on are known; or its contrast.
+
+    Attributes:
+        id: content hash.
+        capability: its id.
+        text: the case.
+        labels: the labels that pass.
+        label: the label to train on.
+        template: the template with its choices made and its slots in braces; empty without one.
+        slots: the slots' names in the order of the template.
+        sources: the sentence of each slot.
+        wording: the choices.
+        number: which of the form's templates it is.
+    """
+
+    id: str
+    capability: str
+    text: str
+    labels: tuple[Label, ...]
+    label: Label
+    template: str
+    slots: tuple[str, ...]
+    sources: tuple[Source, ...]
+    wording: Mapping[str, str]
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """A seed with words inserted, its capability and labels unchanged.
+
+    Attributes:
+        id: content hash.
+        seed_id: its seed's.
+        text: the case.
+        inserted: the words, from left to right, with their places in ``text``.
+        extension: of the sentence in ``slot``; in the paper form, of the whole seed.
+        slot: whose sentence was extended; empty in the paper form.
     """
 
     id: str
     seed_id: str
     text: str
-    masked: MaskedSentence
     inserted: tuple[InsertedWord, ...]
-    score: float
-    origin: Literal["masked", "synonym"] = "masked"
+    extension: Extension
+    slot: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A seed with the expansions made from it so far."""
+    """A seed, its expansions, and the same case with the opposite label, if there is one."""
 
-    seed: ParsedSeed
+    seed: Seed
     expansions: tuple[Expansion, ...]
+    contrast: Seed | None = None
+
+
+def sentence_id(text: str) -> str:
+    """The content id of a sentence, whole, shortened or extended."""
+    return content_id("sentence", text)

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from s2lct.builder.annotations import Annotations
 from s2lct.builder.capabilities.files import recorded
 from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.collect import Corpus
-from s2lct.builder.records import Expansion, Family, Seed, Sentence
-from s2lct.builder.sources import sentence_id
+from s2lct.builder.records import Family, Seed, Sentence, sentence_id
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
-
-if TYPE_CHECKING:
-    from s2lct.builder.fluent_form import ComposedFamily
-    from s2lct.builder.stages.compose import ComposedSeed
 from s2lct.suite.write import write_suite_files
 
 _RECORDED_PACKAGES = (
@@ -42,28 +37,27 @@ _RECORDED_PACKAGES = (
 )
 
 
-@dataclass
-class CapabilityCounts:
-    """What happened to one capability on the way; the rows of the closing table."""
+COUNTED = (
+    "found",
+    "seeds",
+    "masked",
+    "suggestions",
+    "rejected_part_of_speech",
+    "rejected_not_neutral",
+    "rejected_specification",
+    "rejected_unlikely",
+    "duplicates",
+    "expansions",
+    "counterparts",
+    "rejected_sentiment",
+)
+"""What is counted of each capability on the way."""
 
-    found: int = 0
-    seeds: int = 0
-    masked: int = 0
-    suggestions: int = 0
-    rejected_part_of_speech: int = 0
-    rejected_not_neutral: int = 0
-    rejected_specification: int = 0
-    rejected_unlikely: int = 0
-    duplicates: int = 0
-    expansions: int = 0
-    counterparts: int = 0
-    rejected_sentiment: int = 0
 
-
-def composed_rows(
-    families: Iterable[ComposedFamily], annotations: Annotations | None = None
+def rows(
+    families: Iterable[Family], annotations: Annotations | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Each composed seed, followed by its contrast and its expansions, as rows.
+    """Each seed, followed by its contrast and its expansions, as rows.
 
     Args:
         families: the seeds with what is linked to them.
@@ -72,18 +66,13 @@ def composed_rows(
     for family in families:
         seed = family.seed
         texts = [source.text for source in seed.sources]
-        sources = [_source(source.sentence, source.text) for source in seed.sources]
-        row = _row_of(seed, sources) | {"verdicts": _annotations(annotations, seed.id, texts)}
+        row = _row_of(seed) | {"verdicts": _annotations(annotations, seed.id, texts)}
         yield row
-        if (opposite := family.contrast) is not None:
-            yield row | {
-                "id": opposite.id,
+        if (contrast := family.contrast) is not None:
+            yield _row_of(contrast) | {
                 "kind": "counterpart",
-                "text": opposite.text,
-                "labels": [LABELS.index(label) for label in opposite.labels],
-                "label": LABELS.index(opposite.labels[0]),
-                "template": opposite.template,
-                "verdicts": _annotations(annotations, opposite.id, texts),
+                "seed_id": seed.id,
+                "verdicts": _annotations(annotations, contrast.id, texts),
             }
         for expansion in family.expansions:
             extension = expansion.extension
@@ -99,6 +88,7 @@ def composed_rows(
                     _source(source.sentence, text)
                     for source, text in zip(seed.sources, used, strict=True)
                 ],
+                "masked_text": extension.masked_text,
                 "production": asdict(extension.production),
                 "second_production": asdict(extension.second) if extension.second else None,
                 "inserted": [asdict(word) for word in expansion.inserted],
@@ -134,13 +124,8 @@ def _source(sentence: Sentence, used: str) -> dict[str, Any]:
     }
 
 
-def seed_row(seed: Seed) -> dict[str, Any]:
-    """A seed as a row; what only expansions have is empty."""
-    return _row_of(seed, [_source(source, source.text) for source in seed.sources])
-
-
-def _row_of(seed: Seed | ComposedSeed, sources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A seed of either form, whose sentences are columns already, as a row that nobody read."""
+def _row_of(seed: Seed) -> dict[str, Any]:
+    """A seed as a row that nobody annotated; what only expansions have is empty."""
     return {
         "id": seed.id,
         "capability": seed.capability,
@@ -150,7 +135,7 @@ def _row_of(seed: Seed | ComposedSeed, sources: Sequence[Mapping[str, Any]]) -> 
         "labels": [LABELS.index(label) for label in seed.labels],
         "label": LABELS.index(seed.label),
         "template": seed.template,
-        "sources": sources,
+        "sources": [_source(source.sentence, source.text) for source in seed.sources],
         "masked_text": None,
         "production": None,
         "second_production": None,
@@ -161,33 +146,11 @@ def _row_of(seed: Seed | ComposedSeed, sources: Sequence[Mapping[str, Any]]) -> 
     }
 
 
-def expansion_row(expansion: Expansion, seed: Seed) -> dict[str, Any]:
-    """An expansion as a row; labels, template and sources are its seed's."""
-    return seed_row(seed) | {
-        "id": expansion.id,
-        "kind": "expansion",
-        "text": expansion.text,
-        "masked_text": expansion.masked.text,
-        "production": asdict(expansion.masked.production),
-        "inserted": [asdict(word) for word in expansion.inserted],
-        "score": expansion.score,
-        "origin": expansion.origin,
-    }
-
-
-def rows(families: Iterable[Family]) -> Iterator[dict[str, Any]]:
-    """Each seed, followed by its expansions."""
-    for family in families:
-        yield seed_row(family.seed.seed)
-        for expansion in family.expansions:
-            yield expansion_row(expansion, family.seed.seed)
-
-
 def write_suite(
     config: BuildConfig,
     capabilities: Sequence[Capability],
     rows: Mapping[str, Sequence[Mapping[str, Any]]],
-    counts: Mapping[str, CapabilityCounts],
+    counts: Mapping[str, Mapping[str, int]],
     corpora: Sequence[Corpus],
     inputs: Mapping[str, Any],
     folder: Path,
@@ -206,7 +169,7 @@ def write_suite(
         "scorers": inputs["scorers"],
         "grammar": inputs["grammar"],
         "capabilities": [recorded(capability) for capability in capabilities],
-        "counts": {name: asdict(counted) for name, counted in counts.items()},
+        "counts": counts,
     }
     write_suite_files(folder, rows, described)
 

@@ -20,10 +20,11 @@ from s2lct.cli.options import Panel
 from s2lct.tables import Table
 
 if TYPE_CHECKING:
-    from s2lct.analysis.coverage.curves import CoverageReport
     from s2lct.analysis.coverage.masks import Masks
+    from s2lct.analysis.coverage.measure import Measured
+    from s2lct.analysis.diversity import Comparison
     from s2lct.analysis.explain.report import ExplanationFile
-    from s2lct.analysis.study.agreement import StudyResult
+    from s2lct.analysis.study import StudyResult
 
 LOW_FIDELITY = 0.9
 app = typer.Typer()
@@ -71,41 +72,15 @@ def show_retrained(retrained: retrain.Retrained, *, suite: str) -> None:
     "s2lct coverage S²LCT=dist/s2lct CheckList=sentiment_mft.jsonl.gz \\\n"
     "    --model embedded-2class --reference embedded --curve coverage.png",
 )
-def show_coverage(report: CoverageReport, *, curve: Path | None) -> None:
+def show_coverage(measured: list[Measured], *, model: str, curve: Path | None) -> None:
     """Coverage of each suite, alone and together."""
-    from s2lct.analysis.coverage.curves import percent
+    from s2lct.analysis.coverage.measure import percent
 
-    figures = report.measured[0].values
-    rows = [
-        [row.suite, f"{row.cases:,}", *map(percent, row.values.values())] for row in report.rows
-    ]
-    console.print(Table(("", "cases", *figures), rows, report.title))
+    rows = [[m.name, f"{m.texts:,}", *map(percent, m.values.values())] for m in measured]
+    title = f"Coverage of {model}, % (COVER, MNCOVER: of all neurons of 128 places, as the paper)"
+    console.print(Table(("", "cases", *measured[0].values), rows, title))
     if curve is not None:
         console.print(f"Curves written to {curve}")
-
-
-@INSIDE.shows(
-    coverage.minimize,
-    "s2lct minimize dist/s2lct --model embedded-2class --reference embedded \\\n"
-    "    --by cover --threshold 1e-3 --out dist/small",
-)
-def show_minimized(minimized: coverage.Minimized) -> None:
-    """Cases and failures that stay."""
-    counts = (f"> {threshold:g}" for threshold in minimized.thresholds)
-    columns = ("", "cases", *counts, "smaller, %", "failing, %", "after: mean", "after: max")
-    rows = []
-    for name, row in minimized.table.items():
-        shares = (row.smaller, row.before, row.mean_after, row.max_after)
-        shown = ("–" if share is None else f"{100 * share:.1f}" for share in shares)
-        rows.append([name, f"{row.cases:,}", *(f"{count:,}" for count in row.kept), *shown])
-    console.print(Table(columns, rows, minimized.title))
-    for reduced in minimized.reduced:
-        if not reduced.kept:
-            console.print(f"Threshold {reduced.threshold:g}: no case stays.")
-    if any(reduced.for_expansions for reduced in minimized.reduced):
-        stayed = ", ".join(f"{len(reduced.for_expansions):,}" for reduced in minimized.reduced)
-        console.print(f"Seeds that stay for an expansion's sake: {stayed}.")
-    console.print(f"Written: {', '.join(map(str, minimized.files))}")
 
 
 @INSIDE.shows(
@@ -119,12 +94,13 @@ def show_masks(found: Masks, *, model: str, out: Path) -> None:
         ("held-out texts", f"{about['held_out']:,}"),
         ("fidelity", f"{about['fidelity']:.1%}"),
         ("fidelity of the untrained layer", f"{about['fidelity_untrained']:.1%}"),
-        ("fidelity by the word mask alone", f"{about['fidelity_of_masks']:.1%}"),
         ("p(word)", "{least:.2f} to {greatest:.2f}".format(**about["word_probabilities"])),
         ("words kept", f"{about['words_kept']:,} of {len(found.words):,}"),
         ("seen pairs kept", f"{about['pairs_kept']:,} of {about['pairs_seen']:,}"),
     )
     console.print(Table(("WIMASK", model), rows))
+    if about["words_kept"] == about["words_seen"]:
+        note("The masks keep every word that the texts have: give a higher --lr, or more --epochs.")
     if about["fidelity"] < LOW_FIDELITY:
         note(
             f"The masked model agrees with {model} on {about['fidelity']:.1%} of "
@@ -133,36 +109,18 @@ def show_masks(found: Masks, *, model: str, out: Path) -> None:
     console.print(f"Masks written to {out / coverage.MASKS_FILE}")
 
 
-@INSIDE.shows(
-    coverage.augment,
-    "s2lct augment embedded --model embedded-2class --by cover \\\n"
-    "    --limit 300 --out more.jsonl",
-)
-def show_augmented(augmented: coverage.Augmented, *, out: Path) -> None:
-    """How many texts came to the corpus."""
-    console.print(
-        f"{augmented.added:,} texts added to {augmented.texts:,}, made from {augmented.tried:,} of "
-        f"them. Written to {out}"
-    )
-
-
 @JUDGING.shows(
     diversity.diversity,
     "s2lct diversity dist/s2lct --html diversity.html",
     "s2lct diversity dist/s2lct --against checklist:sentiment_mft.jsonl.gz",
 )
-def show_diversity(found: diversity.Diversities) -> None:
+def show_diversity(found: Comparison, *, html: Path | None, csv: Path | None) -> None:
     """Measures of the suite beside those of other sources."""
-    from s2lct.analysis.diversity import report
+    from s2lct.analysis.diversity import table
 
-    console.print(report.table(found.measured))
-    console.print(report.caption(found.measured))
-    if found.measured.variety is not None:
-        console.print()
-        console.print(report.variety_table(found.measured.variety))
-        console.print(report.variety_caption(found.measured.variety))
-    if found.files:
-        show(f"Written: {', '.join(map(str, found.files))}")
+    console.print(table(found))
+    if written := [str(path) for path in (html, csv) if path is not None]:
+        show(f"Written: {', '.join(written)}")
 
 
 @JUDGING.shows(
@@ -194,19 +152,11 @@ def show_study(written: study.WrittenStudy, *, out: Path, sets: int, seeds: int)
 @STUDY.shows(
     study.import_annotations, "s2lct study import answers.json --key study/key.json", name="import"
 )
-def show_agreement(result: StudyResult, *, out: Path | None, disputed: Path | None) -> None:
-    """Agreement of annotators with the suite and each other, and what they dispute."""
-    from s2lct.analysis.study.agreement import agreement_table, disputed_lines
+def show_agreement(result: StudyResult, *, out: Path | None) -> None:
+    """Agreement of annotators with the suite and each other, and how much they dispute."""
+    from s2lct.analysis.study import agreement_table
 
     console.print(agreement_table(result))
-    console.print(
-        f"{len(result.annotators)} annotators, {result.kinds['all'].answers} ratings of sentiment, "
-        f"{result.missing} ratings left out. [95 % intervals]: bootstrap of families. "
-        "α: Krippendorff's, ordinal.",
-    )
-    for line in disputed_lines(result):
-        show(line)
+    console.print(f"{len(result.disputed)} cases that no majority agrees about with the suite.")
     if out is not None:
-        console.print(f"Figures written to {out}")
-    if disputed is not None:
-        show(f"{len(result.disputed)} disputed cases written to {disputed}")
+        console.print(f"Figures and disputed cases written to {out}")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,7 +46,6 @@ COUNTED = {
     "rejected_unlikely": "too\nunlikely",
     "rejected_sentiment": "sentiment\nmoved",
     "duplicates": "twice",
-    "excluded": "left\nout",
     "expansions": "expansions",
     "counterparts": "contrasts",
 }
@@ -88,13 +86,16 @@ def s2lct(
 def show_build(built: commands.Built) -> None:
     """What happened to each capability, and where the suite is."""
     config = built.config
-    console.print(closing_table({name: asdict(count) for name, count in built.counts.items()}))
-    if empty := [name for name, count in built.counts.items() if not count.seeds]:
+    console.print(closing_table(built.counts))
+    if empty := [name for name, count in built.counts.items() if not count["seeds"]]:
         error_console.print(
             f"No sentence of {config.corpus} fits {', '.join(empty)}: left out.", style="yellow"
         )
-    for line in _of_judging(built):
-        console.print(line)
+    if unread := built.unread:
+        cases = "these cases" if len(unread) == len(built.counts) else ", ".join(unread)
+        console.print(f"Nobody has annotated {cases}, and the suite says so.")
+        if config.templates == "fluent":
+            console.print("To keep only what annotators pass: s2lct curate, build --annotations.")
     console.print(f"Suite written to {config.out}; look at it with: s2lct inspect {config.out}")
 
 
@@ -117,21 +118,6 @@ def closing_table(counts: Mapping[str, Mapping[str, int]]) -> Table:
         title="S²LCT suite",
         caption="found: sentences; tried: expansions, and why some were dropped",
     )
-
-
-def _of_judging(built: commands.Built) -> Iterator[str]:
-    """What was left out of the extensions, and whether anybody has read what was not."""
-    is_fluent = built.config.templates == "fluent"
-    if is_fluent:
-        told = [f"{built.unlikely:,} as unlikely"] if built.unread else []
-        told.append(f"{built.moving:,} as moving the sentiment of VADER and TextBlob")
-        yield f"Of {built.tried:,} extensions tried, {' and '.join(told)} were left out."
-    if built.unread:
-        some = len(built.unread) < len(built.counts)
-        cases = f"the cases of {', '.join(built.unread)}" if some else "these cases"
-        yield f"Nobody has read {cases}, and the suite says so."
-    if built.unread and is_fluent:
-        yield "To keep only what annotators pass: s2lct curate, then build with --annotations."
 
 
 @BUILDING.shows(

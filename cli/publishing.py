@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from s2lct.dataset_script.hub import Outcome
     from s2lct.dataset_script.install import Installed
     from s2lct.leaderboard.results.standings import SuiteStandings
-    from s2lct.leaderboard.submission.check import Verdict
+    from s2lct.leaderboard.results.submission import Verdict
 
 NAME = "s2lct"
 REFUSED = 1
@@ -115,11 +115,9 @@ def show_verdicts(
     ] = False,
 ) -> None:
     """Each verdict with its reasons; the exit status is 1 where a result is refused."""
-    from s2lct.leaderboard.submission.check import in_words
-
     refused = False
     for verdict in verdicts:
         refused = refused or not verdict.accepted
-        show(verdict.as_json() if as_json else "\n".join(in_words(verdict)))
+        show(verdict.as_json() if as_json else str(verdict))
     if refused:
         raise typer.Exit(REFUSED)

@@ -37,7 +37,7 @@ _MODULES = {
     "leaderboard.commands.score_models": ("score_models",),
     "leaderboard.in_python": ("load_suite", "score"),
     "leaderboard.integrations.callback": ("CapabilityCallback",),
-    "analysis.commands.coverage": ("augment", "coverage", "masks", "minimize"),
+    "analysis.commands.coverage": ("coverage", "masks"),
     "analysis.commands.diversity": ("diversity",),
     "analysis.commands.explain": ("explain",),
     "analysis.commands.retrain": ("retrain",),

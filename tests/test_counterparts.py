@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 from damaged_suites import Rows, edited_suite
 
-from s2lct.analysis.coverage.minimize import Reduced, write_reduced
 from s2lct.analysis.suite_rows import load_rows
-from s2lct.builder.verify import verify_suite
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.integrations.evaluate_metric import S2lct
 from s2lct.leaderboard.integrations.metric import compute
@@ -137,12 +135,3 @@ def test_inspecting_a_suite_shows_each_counterpart_behind_its_seed(suite_folder:
         for line, row in zip(shown, family, strict=True):
             marked = [word["word"] for word in row["inserted"]]
             assert [one.strip("[]") for one in re.findall(r"\[[^]]+\]", line)] == marked
-
-
-def test_a_reduced_suite_has_no_counterpart_and_says_so(suite_folder: Path, tmp_path: Path) -> None:
-    kept = frozenset(c.id for c in load_cases(suite_folder).cases if c.kind == "seed")
-    out = tmp_path / "reduced"
-    write_reduced(suite_folder, Reduced(0.5, kept, frozenset()), out, {})
-    counts = read_suite(out).described["counts"]
-    assert counts["LC4"]["counterparts"] == 0
-    assert verify_suite(out) == []

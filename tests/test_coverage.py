@@ -1,7 +1,9 @@
-"""Coverage metrics against slow, obvious implementations, at edges, merged and refused."""
+"""Coverage metrics against slow, obvious implementations, of suites alone and together."""
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,22 +11,35 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tiny_models import save_tiny_classifier
+from typer.testing import CliRunner
 
 from s2lct.analysis.coverage.criteria import (
     BINS,
-    PLACES,
+    METRICS,
     BoundaryCoverage,
-    Convention,
     Coverage,
     SectionCoverage,
     build_metrics,
 )
 from s2lct.analysis.coverage.encoder import Activations, EncoderModel, load_encoder
 from s2lct.analysis.coverage.masks import Masks, Vocabulary
-from s2lct.errors import AnalysisError
+from s2lct.analysis.coverage.measure import (
+    drawing,
+    drawn,
+    joined,
+    measure,
+    named_suites,
+    read_reference,
+    texts_of_suite,
+)
+from s2lct.analysis.plots import picture, style
+from s2lct.cli.main import app
+from s2lct.errors import AnalysisError, S2lctError
 
+runner = CliRunner(env={"COLUMNS": "200"})
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 ARCHITECTURES = ("bert", "roberta", "distilbert", "deberta-v2")
@@ -123,10 +138,9 @@ def add(coverage: Coverage, found: Iterable[Activations]) -> None:
         coverage.add(coverage.marks(one))
 
 
-def metrics_of(encoder: EncoderModel, **options: Any) -> dict[str, Coverage]:
+def metrics_of(encoder: EncoderModel) -> dict[str, Coverage]:
     vocabulary = Vocabulary.of_texts(encoder, REFERENCE, 25)
-    names = ["boundary", "cover", "mncover"]
-    return build_metrics(names, encoder, REFERENCE, masks=some_masks(vocabulary), **options)
+    return build_metrics(METRICS, encoder, REFERENCE, masks=some_masks(vocabulary))
 
 
 def some_masks(vocabulary: Vocabulary) -> Masks:
@@ -151,7 +165,7 @@ def test_boundary_coverage_is_what_a_slow_loop_counts(encoder: EncoderModel) -> 
     assert coverage.values == {"BoundCov": (upper + lower) / (2 * 24), "SActCov": upper / 24}
 
 
-def slow_sections(encoder: EncoderModel, masks: Masks | None, convention: str) -> float:
+def slow_sections(encoder: EncoderModel, masks: Masks | None) -> float:
     """COVER and MNCOVER, a neuron and a value at a time, from the docstring's words."""
 
     def values_of(text: str) -> Iterator[tuple[Any, float, bool]]:
@@ -160,7 +174,7 @@ def slow_sections(encoder: EncoderModel, masks: Masks | None, convention: str) -
         pieces = encoder.tokenizer.tokenize(text, add_special_tokens=True)
         listed = masks.vocabulary.pieces if masks else ()
         words = [listed.index(p) if p in listed else len(listed) for p in pieces]
-        for layer in (0, 1, 2) if convention == "paper" else (1, 2):
+        for layer in (0, 1, 2):
             for t, row in enumerate(hidden[layer]):
                 counts = not masks or bool(masks.words[words[t]])
                 for dim, value in enumerate(row):
@@ -184,29 +198,18 @@ def slow_sections(encoder: EncoderModel, masks: Masks | None, convention: str) -
                 if low <= value <= high:
                     section = min(int((value - low) * 10 / (high - low)), 9)
                     covered.add((neuron, section))
-    total = 10 * len(cut)
-    if convention == "paper":
-        total = 10 * (128 * 12 * 3 + 128 * 128 * 2 * 3)
-    return len(covered) / total
+    return len(covered) / (10 * (128 * 12 * 3 + 128 * 128 * 2 * 3))
 
 
-@pytest.mark.parametrize("convention", ["paper", "reached"])
-def test_cover_and_mncover_are_what_a_slow_loop_counts(
-    encoder: EncoderModel, convention: Convention
-) -> None:
+def test_cover_and_mncover_are_what_a_slow_loop_counts(encoder: EncoderModel) -> None:
     masks = some_masks(Vocabulary.of_texts(encoder, REFERENCE, 25))
-    found = metrics_of(encoder, convention=convention)
+    found = metrics_of(encoder)
     for name, given_masks in (("cover", None), ("mncover", masks)):
-        slow = slow_sections(encoder, given_masks, convention)
+        slow = slow_sections(encoder, given_masks)
         metric = found[name].cover(encoder, TESTS)
         assert metric.name == name.upper()
         assert metric.value == pytest.approx(slow, rel=1e-13)
     assert found["mncover"].value < found["cover"].value
-    size = masks.vocabulary.size
-    full = Masks(masks.vocabulary, np.ones(size, dtype=bool), np.ones((size, size), dtype=bool))
-    options: dict[str, Any] = {"masks": full, "convention": convention}
-    whole = build_metrics(["mncover"], encoder, REFERENCE, **options)["mncover"]
-    assert whole.cover(encoder, TESTS).value == found["cover"].value
 
 
 def stub(layers: int = 1, width: int = 1, heads: int = 1) -> Any:
@@ -222,8 +225,6 @@ def stub(layers: int = 1, width: int = 1, heads: int = 1) -> Any:
 def test_the_paper_counts_the_neurons_of_bert_base() -> None:
     """1,277,952 word-level neurons and 2,359,296 of attention, of which ten sections each."""
     coverage = SectionCoverage(stub(12, 768, 12), ["a"])
-    coverage.low["words"][:], coverage.high["words"][:] = 0, 1
-    assert (BINS, PLACES) == (10, 128)
     assert coverage.total == 10 * (1_277_952 + 2_359_296)
 
 
@@ -255,35 +256,21 @@ def test_a_value_equal_to_a_bound_is_within(value: float, corners: int) -> None:
     assert never_varied.value == (0 if value == 1 else 0.5)
 
 
-def one_range(low: float, high: float) -> SectionCoverage:
-    """One place; one word neuron with the range given; an attention neuron that never varied."""
-    coverage = SectionCoverage(stub(), ["a"], "reached")
-    coverage.low["words"][:], coverage.high["words"][:] = low, high
-    coverage.low["pairs"][:] = coverage.high["pairs"][:] = 1
-    return coverage
-
-
-@pytest.mark.parametrize(
-    ("value", "section"),
-    [(0.0, 0), (0.99, 0), (1.0, 1), (9.5, 9), (10.0, 9), (10.01, None), (-0.01, None)],
-)
-def test_sections_at_their_edges(value: float, section: int | None) -> None:
-    coverage = one_range(0.0, 10.0)
-    add(coverage, [made_up(value)])
-    assert coverage.state["words"].item() == (0 if section is None else 1 << section)
-    # The attention neuron never varied: it has no sections to cover, and none to miss.
-    assert coverage.value == (0 if section is None else 1 / 10)
-
-
 @settings(max_examples=60, deadline=None)
 @given(st.tuples(*[st.floats(-1e6, 1e6, width=32)] * 3))
-def test_every_value_within_a_range_has_one_section(drawn: tuple[float, float, float]) -> None:
-    low, high = sorted(drawn[:2])
-    coverage = one_range(low, high)
-    add(coverage, [made_up(drawn[2])])
-    mark = int(coverage.state["words"].item())
-    assert mark.bit_count() == (low <= drawn[2] <= high and low < high)
-    assert mark < 1 << BINS
+@example((0.0, 10.0, 10.0))
+@example((0.0, 10.0, 1.0))
+def test_every_value_within_a_range_has_one_section(bounds: tuple[float, float, float]) -> None:
+    (low, high), value = sorted(bounds[:2]), bounds[2]
+    coverage = SectionCoverage(stub(), ["a"])
+    coverage.low["words"][:], coverage.high["words"][:] = low, high
+    coverage.low["pairs"][:] = coverage.high["pairs"][:] = 1
+    add(coverage, [made_up(value)])
+    mark = int(coverage.state["words"][0].item())
+    assert mark.bit_count() == (low <= value <= high and low < high)
+    if mark:
+        assert mark == 1 << min(int((value - low) * BINS / (high - low)), BINS - 1)
+    assert not coverage.state["pairs"].any()  # a neuron that never varied has no sections
 
 
 def same(one: Coverage, other: Coverage) -> bool:
@@ -346,22 +333,6 @@ def test_models_that_are_no_encoders_with_attention_are_refused(
     assert "BERT" in refused.value.hint
 
 
-@pytest.mark.parametrize(
-    ("names", "options", "problem"),
-    [
-        (["boundary"], {"reference": ["Once.", "Once."]}, "reference"),
-        ([], {}, "--metric"),
-        (["cover", "speed"], {}, "--metric speed"),
-        (["mncover"], {}, "masks"),
-    ],
-)
-def test_metrics_that_cannot_be_made_are_refused(
-    bert: EncoderModel, names: list[str], options: dict[str, Any], problem: str
-) -> None:
-    with pytest.raises(AnalysisError, match=problem):
-        build_metrics(names, bert, options.pop("reference", REFERENCE), **options)
-
-
 def test_a_vocabulary_holds_the_commonest_pieces(bert: EncoderModel) -> None:
     vocabulary = Vocabulary.of_texts(bert, ["a b a", "a c b"], 4)
     assert vocabulary.pieces == ("a", "[CLS]", "[SEP]", "b")
@@ -387,3 +358,180 @@ def test_the_embedded_models_are_looked_into_and_no_bit_depends_on_other_texts()
             (*one.hidden, *one.attentions), (*other.hidden, *other.attentions), strict=True
         ):
             assert np.array_equal(layer, same_layer)
+
+
+@pytest.fixture(scope="session")
+def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models") / "tiny"
+    return save_tiny_classifier(folder, hidden_size=12, num_attention_heads=3)
+
+
+def test_a_curve_is_the_mean_over_shuffles_of_growing_prefixes(bert: EncoderModel) -> None:
+    metrics = metrics_of(bert)
+    found = measure("mine", TESTS, bert, metrics, shuffles=3, seed=5)
+    rng = np.random.default_rng(5)
+    orders = [np.argsort(rng.permutation(len(TESTS))) for _ in range(3)]
+    for metric in metrics.values():
+        marks = [metric.marks(computed) for computed in bert.activations(TESTS)]
+        rows: dict[str, list[list[float]]] = {figure: [] for figure in metric.values}
+        for order in orders:
+            state = metric.emptied()
+            grown = []
+            for number in order:
+                state.add(marks[number])
+                grown.append(state.values)
+            for figure, row in rows.items():
+                row.append([values[figure] for values in grown])
+        for figure, of_orders in rows.items():
+            curve = found.curves[figure]
+            assert curve.sizes == tuple(range(1, len(TESTS) + 1))
+            assert curve.mean == pytest.approx(np.mean(of_orders, axis=0))
+            assert curve.low == pytest.approx(np.quantile(of_orders, 0.025, axis=0))
+            assert curve.high == pytest.approx(np.quantile(of_orders, 0.975, axis=0))
+            assert curve.mean[-1] == pytest.approx(found.values[figure])
+        assert metric.value == 0
+
+
+def test_a_union_covers_what_all_texts_cover(bert: EncoderModel) -> None:
+    metrics = metrics_of(bert)
+    parts = [measure(n, texts, bert, metrics) for n, texts in (("a", TESTS[:3]), ("b", TESTS[3:]))]
+    union = joined(parts)
+    assert (union.name, union.texts) == ("a + b", len(TESTS))
+    assert union.values == measure("all", TESTS, bert, metrics).values
+    assert union.values != parts[0].values
+
+
+def test_curves_are_drawn_the_same_each_time(bert: EncoderModel) -> None:
+    found = measure("<b>", TESTS, bert, metrics_of(bert), shuffles=2)
+    panels = {figure: {"<b>": curve} for figure, curve in found.curves.items()}
+    with style():
+        first, again = (picture(drawing("tiny", panels), "svg") for _ in range(2))
+    assert first == again
+    assert b"&lt;b&gt;" in first
+
+
+def write_lines(path: Path, rows: list[dict[str, Any]]) -> Path:
+    content = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+@pytest.fixture
+def checklist(tmp_path: Path) -> Path:
+    about = {"test": "Q & A", "capability": "Negation", "type": "MFT"}
+    rows = [
+        {**about, "texts": [text], "expected": ["negative"]}
+        for text in ("Is it dull? Yes", "Is it dull? Yes", "It isn't bad at all.")
+    ]
+    return write_lines(tmp_path / "mft.jsonl.gz", rows)
+
+
+def test_checklists_lines_are_a_suite(checklist: Path) -> None:
+    found = named_suites([f"CheckList={checklist}", str(checklist)])
+    assert list(found) == ["CheckList", "mft"]
+    texts = ["Is it dull? Yes", "It isn't bad at all."]
+    assert drawn(found["mft"], None, 0) == texts
+    assert drawn(found["mft"], 1, 0)[0] in texts
+    with pytest.raises(AnalysisError, match="mft"):
+        named_suites([str(checklist), str(checklist)])
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"test": "paraphrase", "capability": "", "texts": ["a", "b"], "expected": ["duplicate"]},
+        {"test": "topic", "capability": "", "texts": ["a"], "expected": ["sports"]},
+        {"text": "a", "text_pair": ""},
+        {"text": "a", "text_pair": "b", "expected": "positive"},
+    ],
+)
+def test_suites_that_cannot_be_measured_are_refused(tmp_path: Path, row: dict[str, Any]) -> None:
+    path = write_lines(tmp_path / "other.jsonl", [row])
+    with pytest.raises(S2lctError, match=r"other\.jsonl"):
+        texts_of_suite(str(path))
+
+
+def test_pairs_of_texts_are_covered_as_pairs(bert: EncoderModel, tmp_path: Path) -> None:
+    pairs = [("A dull film.", "A gray film."), ("It is lovely.", "It is fine."), ("A.", "B.")]
+    rows = [{"text": a, "text_pair": b} for a, b in (*pairs, pairs[0])]
+    assert texts_of_suite(str(write_lines(tmp_path / "pairs.jsonl", rows))) == pairs
+    train = [{"text": text, "text_pair": "Awful."} for text in REFERENCE]
+    corpus = f"pairs:{write_lines(tmp_path / 'train.jsonl', train)}"
+    reference, held_out = read_reference(corpus, None, 0)
+    assert not held_out
+    metric = build_metrics(["cover"], bert, reference)["cover"]
+    as_pairs = metric.emptied().cover(bert, pairs).value
+    assert 0 < as_pairs != metric.emptied().cover(bert, sum(pairs, ())).value
+
+
+def test_a_corpus_is_parted_into_reference_and_tests(tmp_path: Path) -> None:
+    rows = [f"A film about the number {number}.,{number % 2}" for number in range(20)]
+    path = tmp_path / "numbered.csv"
+    path.write_text("\n".join(["text,label", *rows]), encoding="utf-8")  # labels of no meaning
+    reference, held_out = read_reference(f"csv:{path}", None, 0)
+    (tests,) = held_out.values()
+    assert (len(reference), len(tests)) == (16, 4)
+    assert not set(reference) & set(tests)
+    few, same_tests = read_reference(f"csv:{path}", 7, 0)
+    assert len(few) == 7
+    assert same_tests == held_out
+    path.write_text("text,label\nA dull film.,negative\n", encoding="utf-8")
+    with pytest.raises(AnalysisError, match="csv:"):
+        read_reference(f"csv:{path}", None, 0)
+
+
+def test_coverage_from_the_command_line(
+    model_folder: Path, suite_folder: Path, corpus_path: Path, checklist: Path, tmp_path: Path
+) -> None:
+    encoder = load_encoder(str(model_folder))
+    some_masks(Vocabulary.of_texts(encoder, REFERENCE, 20)).save(tmp_path / "masks.safetensors")
+    arguments = [
+        *("coverage", f"films={suite_folder}", str(checklist), "--model", str(model_folder)),
+        *("--reference", f"csv:{corpus_path}", "--metric", "boundary,cover,mncover"),
+        *("--masks", str(tmp_path / "masks.safetensors")),
+        *("--curve", str(tmp_path / "curve.svg")),
+    ]
+    first = runner.invoke(app, arguments)
+    assert first.exit_code == 0, first.output
+    for expected in ("films", "mft", "random sentences", "BoundCov", "MNCOVER"):
+        assert expected in first.output
+    curve = (tmp_path / "curve.svg").read_bytes()
+    again = runner.invoke(app, arguments)
+    assert again.stdout == first.stdout
+    assert (tmp_path / "curve.svg").read_bytes() == curve
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--metric", "speed"], "--metric speed"),
+        (["--metric", ","], "--metric"),
+        (["--metric", "mncover"], "masks"),
+        (["--metric", "mncover", "--masks", "nowhere.safetensors"], "--masks"),
+        (["--metric", "mncover", "--masks", "OTHER"], "other.safetensors"),
+        (["--curve", "curve.gif"], "--curve"),
+        (["--cases", "0"], "--cases"),
+    ],
+)
+def test_wrong_options_are_refused(
+    bert: EncoderModel,
+    model_folder: Path,
+    corpus_path: Path,
+    checklist: Path,
+    tmp_path: Path,
+    arguments: list[str],
+    problem: str,
+) -> None:
+    made = some_masks(Vocabulary.of_texts(bert, REFERENCE, 20))
+    other = tmp_path / "other.safetensors"
+    Masks(made.vocabulary, made.words, made.pairs, {"weights_sha256": "0"}).save(other)
+    done = runner.invoke(
+        app,
+        [
+            *("coverage", str(checklist), "--model", str(model_folder)),
+            *("--reference", f"csv:{corpus_path}"),
+            *(str(other) if argument == "OTHER" else argument for argument in arguments),
+        ],
+    )
+    assert done.exit_code in (1, 2), done.output
+    assert problem in done.output.replace("\n", "")

@@ -23,18 +23,18 @@ from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.fluency import breaks_grammar, takes_an
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.models import parsed_sentences
 from s2lct.builder.records import (
+    Extension,
     InsertedWord,
-    MaskedSentence,
-    ParsedSeed,
+    ParsedSentence,
     Production,
-    Seed,
     Sentence,
+    Source,
     Token,
 )
-from s2lct.builder.sources import Extension, Source
 from s2lct.builder.stages import confirm, extend
-from s2lct.builder.stages.mask import mask, parse
+from s2lct.builder.stages.mask import mask
 from s2lct.suite.tables import without
 
 TAGGER, PARSER, GRAMMAR = StubTagger(), StubParser(), ReferenceGrammar.load()
@@ -48,23 +48,6 @@ WORDS = {
 SINGULAR = {"this", "that", "a", "an", "every", "another", "each"}
 MODIFIERS = ("JJ", "RB", "VBG", "VBN", "CC")
 PLURAL = {"these", "those", "both", "all", "several"}
-
-
-def a_seed(text: str, source: str = "0") -> Seed:
-    sentence = Sentence("test", source, text, "negative", "train", 0.1)
-    return Seed(source, "LC9", text, ("negative",), "negative", "{S}", (sentence,))
-
-
-def masked_in(parsed: ParsedSeed, tags: tuple[str, ...]) -> list[MaskedSentence]:
-    return mask(
-        [parsed],
-        GRAMMAR,
-        masked_per_seed=1_000,
-        masks_per_sentence=1,
-        order="probability",
-        tags=tags,
-        seed=0,
-    )
 
 
 class EveryWord:
@@ -97,10 +80,14 @@ def fluent_form() -> FluentForm:
     return FluentForm(config, (), Lexicon.load(), GRAMMAR, cast(KeptModels, models), None)
 
 
+def parsed(text: str) -> ParsedSentence:
+    (found,) = parsed_sentences([text], TAGGER, PARSER)
+    assert found
+    return found
+
+
 def source_of(text: str) -> Source:
-    (parsed,) = parse([a_seed(text)], TAGGER, PARSER)
-    assert parsed.tree is not None
-    return Source(parsed.seed.sources[0], text, parsed.tokens, parsed.tree)
+    return Source(Sentence("test", "0", text, "negative", "train", 0.1), parsed(text))
 
 
 def extensions_of(text: str) -> list[Extension]:
@@ -245,32 +232,34 @@ def test_where_a_word_can_stand(text: str, tag: str, stands: bool) -> None:
     assert breaks_grammar(tagged, [place]) != stands
 
 
-def test_one_place_may_have_several_readings() -> None:
+def test_one_place_may_have_several_productions() -> None:
     # "also" before an adjective could belong to the adjective phrase or to the verb phrase.
-    (parsed,) = parse([a_seed("The film is dull.")], TAGGER, PARSER)
-    (masked,) = (
-        one for one in masked_in(parsed, ("RB",)) if one.text.startswith("The film is {mask} dull")
+    found = mask(
+        "0",
+        parsed("The film is dull."),
+        GRAMMAR,
+        most=1_000,
+        masks_per_sentence=1,
+        tags=["RB"],
+        seed=0,
     )
-    assert {reading.production.lhs for reading in masked.readings} >= {"ADJP", "VP"}
-    assert masked.production == masked.readings[0].production
+    (masked,) = (one for one in found if one.text.startswith("The film is {mask} dull"))
+    assert {production.lhs for production in masked.productions} >= {"ADJP", "VP"}
 
 
 @pytest.mark.parametrize("proposed", ["NN", "VBN", "JJ"])
 def test_a_word_has_the_tag_that_it_has_in_its_sentence(proposed: str) -> None:
     text = "The central plot is dull."
     noun_phrase = Production("NP", ("DT", "NN"), ("DT", proposed, "NN"), 0.1)
-    extension = Extension(
-        "x", text, (InsertedWord("central", proposed, 4, 11),), "masked", noun_phrase
-    )
+    extension = Extension(text, (InsertedWord("central", proposed, 4, 11),), "masked", noun_phrase)
     base = source_of("The plot is dull.")
     grammar = ReferenceGrammar({("NP", ("DT", "JJ", "NN")): 1, ("NP", ("DT", "NN")): 3})
 
-    def confirmed(licence: confirm.Licence | None) -> list[tuple[str, Production]]:
+    def confirmed(licence: confirm.Licence) -> list[tuple[str, Production]]:
         family = (base, [extension])
         (found,) = confirm.confirmed_all([family], TAGGER, PARSER, Lexicon.load(), licence)
-        return [(one.inserted[0].tag, one.production) for one, _, _ in found]
+        return [(one.extension.inserted[0].tag, one.extension.production) for one in found]
 
-    assert bool(confirmed(None)) == (proposed == "JJ")
     ((tag, production),) = confirmed(confirm.Licence(grammar, {"JJ", "NN"}))
     assert tag == "JJ"
     assert production.reference_rhs == ("DT", "JJ", "NN")
@@ -288,11 +277,14 @@ def test_an_extension_stands_if_any_of_its_productions_does() -> None:
     noun = Production("NP", ("DT", "NN"), ("DT", "RB", "NN"), 0.1)
 
     def confirmed(*productions: Production) -> list[Production]:
-        extension = Extension("x", text, inserted, "masked", productions[0], -1.0, productions[1:])
+        extension = Extension(text, inserted, "masked", productions[0], -1.0, productions[1:])
         base = source_of("The film is dull.")
-        (found,) = confirm.confirmed_all([(base, [extension])], TAGGER, PARSER, Lexicon.load())
-        assert all(not one.others for one, _, _ in found)
-        return [one.production for one, _, _ in found]
+        licence = confirm.Licence(GRAMMAR, {"RB"})
+        (found,) = confirm.confirmed_all(
+            [(base, [extension])], TAGGER, PARSER, Lexicon.load(), licence
+        )
+        assert all(not one.extension.others for one in found)
+        return [one.extension.production for one in found]
 
     assert confirmed(noun) == []
     assert confirmed(noun, verbal) == [verbal]

@@ -20,10 +20,10 @@ from s2lct.builder.fluent_form import TRIED_FOR_A_SEED, Drawn, FluentForm, Pool,
 from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.language.tree import read_tree
-from s2lct.builder.records import Sentence, Token
-from s2lct.builder.sources import Source
+from s2lct.builder.models import parsed_sentences
+from s2lct.builder.records import Sentence, Source, Token
 from s2lct.builder.stages import search
+from s2lct.identity import shuffle_key
 
 TEXTS = [text for texts in SENTENCES.values() for text in texts]
 LABELLED = st.tuples(
@@ -76,22 +76,22 @@ def form_of(tagger: StubTagger, seeds: int | str = "all") -> FluentForm:
 
 
 def slot_of(sentences: Sequence[Sentence], rules: Sequence[SearchRule]) -> Slot:
-    may = [one for one in sentences if any(search.may_meet(one, rule) for rule in rules)]
-    return Slot("LC4", "N", tuple(rules), tuple(search.in_drawing_order(may, 0, "LC4")))
+    return Slot("LC4", "N", tuple(rules), tuple(search.candidates(sentences, rules, 0, "LC4")))
 
 
 def searched(sentences: Sequence[Sentence], rules: Sequence[SearchRule]) -> list[Sentence]:
     """What the whole corpus holds, in drawing order."""
-    tokens = StubTagger().tag([one.text for one in sentences])
-    tagged = [search.TaggedSentence(*pair) for pair in zip(sentences, tokens, strict=True)]
-    found = search.find(tagged, rules, Lexicon.load())
-    trees = StubParser().parse([one.tokens for one, _ in found])
-    fitting = [
-        one.sentence
-        for (one, rule), tree in zip(found, trees, strict=True)
-        if tree and (not rule.needs_tree or search.meets_tree(read_tree(tree), one.tokens, rule))
-    ]
-    return search.in_drawing_order(fitting, 0, "LC4")
+    found = []
+    for sentence in sentences:
+        (parsed,) = parsed_sentences([sentence.text], StubTagger(), StubParser())
+        assert parsed
+        rule = next(
+            (r for r in rules if search.meets_words(sentence, parsed.tokens, r, Lexicon.load())),
+            None,
+        )
+        if rule and (not rule.needs_tree or search.meets_tree(parsed, rule)):
+            found.append(sentence)
+    return sorted(found, key=lambda one: shuffle_key(0, "LC4", one.corpus, one.id))
 
 
 @given(st.lists(LABELLED, max_size=30, unique_by=lambda one: one[0]), RULES, st.integers(0, 30))

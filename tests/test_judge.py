@@ -10,16 +10,25 @@ from hypothesis import strategies as st
 from stub_models import StubTagger
 
 from s2lct.builder.language.sentiment_scorers import SCORERS, shift, subjectivity
-from s2lct.builder.records import InsertedWord, Production
-from s2lct.builder.sources import Extension, Origin, sentence_id
-from s2lct.builder.stages.judge import LIKELIEST_FOR_AN_EXPANSION, MOST_SHIFT, Extended, Judge
-from s2lct.builder.stages.validate import Rejection
+from s2lct.builder.records import (
+    Extended,
+    Extension,
+    InsertedWord,
+    Origin,
+    ParsedSentence,
+    Production,
+    Rejection,
+)
+from s2lct.builder.stages.choose import (
+    LIKELIEST_FOR_AN_EXPANSION,
+    MOST_SHIFT,
+    rejection,
+    usable,
+)
 from s2lct.labels import LABELS
 from s2lct.leaderboard.models.built_in import WORD_LISTS
 
 TAGGER = StubTagger()
-UNREAD = Judge(read=False)
-READ = Judge(read=True)
 PRODUCTION = Production("NP", ("DT", "NN"), ("DT", "JJ", "NN"), 0.1)
 ORIGINS: tuple[Origin, ...] = ("masked", "phrase", "attested")
 SENTENCES = ("The plot is dull.", "The film is a lovely story.", "A great and happy evening.")
@@ -32,14 +41,15 @@ def extended(marked: str, origin: Origin = "masked", score: float = -3.0) -> Ext
     (tokens,) = TAGGER.tag([text])
     tag = next(token.tag for token in tokens if token.start == start)
     word = InsertedWord(text[start:end], tag, start, end)
-    extension = Extension(sentence_id(text), text, (word,), origin, PRODUCTION, score)
-    return Extended(extension, tokens, "")
+    extension = Extension(text, (word,), origin, PRODUCTION, score)
+    return Extended(extension, ParsedSentence(text, tokens, ""))
 
 
-def reason(judge: Judge, marked: str, origin: Origin = "masked", score: float = -3.0) -> object:
-    one = extended(marked, origin, score)
+def reason(
+    marked: str, origin: Origin = "masked", score: float = -3.0, *, annotated: bool = False
+) -> Rejection | None:
     text = marked[: marked.index("[")] + marked[marked.index("]") + 2 :]
-    return judge.reject(text, one.extension, one.tokens)
+    return rejection(text, extended(marked, origin, score), annotated=annotated)
 
 
 @pytest.mark.parametrize(
@@ -56,27 +66,28 @@ def reason(judge: Judge, marked: str, origin: Origin = "masked", score: float = 
 def test_the_worst_that_nobody_read_is_left_out(
     marked: str, score: float, expected: Rejection | None
 ) -> None:
-    assert reason(UNREAD, marked, score=score) == expected
+    assert reason(marked, score=score) == expected
 
 
 @pytest.mark.parametrize("origin", ORIGINS)
 def test_what_readers_passed_stays_unless_it_moves_the_sentiment(origin: Origin) -> None:
-    assert reason(READ, "The [unusual] plot is dull.", origin, -20.0) is None
-    assert reason(READ, "The [awful] plot is dull.", origin) == Rejection.SENTIMENT
+    assert reason("The [unusual] plot is dull.", origin, -20.0, annotated=True) is None
+    assert reason("The [awful] plot is dull.", origin, annotated=True) == Rejection.SENTIMENT
 
 
 def test_what_an_author_wrote_is_only_asked_for_its_sentiment() -> None:
-    assert reason(UNREAD, "The plot [second] is dull.", "attested", -20.0) is None
-    assert reason(UNREAD, "The [awful] plot is dull.", "attested") == Rejection.SENTIMENT
+    assert reason("The plot [second] is dull.", "attested", -20.0) is None
+    assert reason("The [awful] plot is dull.", "attested") == Rejection.SENTIMENT
 
 
 @given(st.sampled_from(SENTENCES), st.sampled_from(SENTENCES))
 def test_nothing_that_is_kept_moves_the_scorers_further_than_allowed(
     text: str, longer: str
 ) -> None:
-    extension = Extension(sentence_id(longer), longer, (), "attested", PRODUCTION)
+    extension = Extension(longer, (), "attested", PRODUCTION)
+    one = Extended(extension, ParsedSentence(longer, (), ""))
     moves = [abs(one.load()(longer) - one.load()(text)) for one in SCORERS.values()]
-    kept = READ.reject(text, extension, ()) is None
+    kept = rejection(text, one, annotated=True) is None
     assert kept == (fmean(moves) <= MOST_SHIFT)
     assert shift(text, longer) == fmean(moves) == shift(longer, text)
 
@@ -87,9 +98,9 @@ def test_without_readers_the_likeliest_are_there_to_choose_from(
 ) -> None:
     some = [extended("The [rural] plot is dull.", score=score) for score in scores]
     most = LIKELIEST_FOR_AN_EXPANSION * expansions
-    found = [one.extension.score for one in UNREAD.usable(some, expansions)]
+    found = [one.extension.score for one in usable(some, expansions, annotated=False)]
     assert found == sorted(scores, reverse=True)[:most]
-    assert READ.usable(some, expansions) == some
+    assert usable(some, expansions, annotated=True) == some
 
 
 @pytest.mark.parametrize("name", sorted(SCORERS))

@@ -9,7 +9,7 @@ import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from s2lct.builder.models import load_masked_language_model, load_parser, load_tagger
-from s2lct.builder.models.masked_lm import MASK
+from s2lct.builder.records import MASK
 
 pytestmark = pytest.mark.shipped_models
 

@@ -13,13 +13,11 @@ from stub_models import StubParser, StubTagger
 from s2lct.builder.language.operations import (
     OF_THE_VERB,
     OPERATIONS,
-    Analysis,
+    REPLIES,
     NotApplicableError,
-    drafted,
+    operated,
 )
-from s2lct.builder.language.replies import REPLIES
-from s2lct.builder.language.tree import read_tree
-from s2lct.builder.records import Token
+from s2lct.builder.records import ParsedSentence, Token
 from s2lct.plain_text import words
 
 ALL = OPERATIONS | REPLIES
@@ -33,7 +31,7 @@ FUNCTION_WORDS = words(
 )
 
 
-def parsed(brackets: str) -> Analysis:
+def parsed(brackets: str) -> ParsedSentence:
     """A sentence from its tree, with words as leaves."""
     text = ""
     tokens: list[Token] = []
@@ -45,14 +43,12 @@ def parsed(brackets: str) -> Analysis:
         text += word
     numbers = iter(range(len(tokens)))
     tree = LEAF.sub(lambda leaf: f"({leaf[1]} {next(numbers)})", brackets)
-    return Analysis(text, tuple(tokens), read_tree(tree))
+    return ParsedSentence(text, tuple(tokens), tree)
 
 
-def operated(sentence: Analysis, *names: str) -> str:
-    draft = drafted(sentence)
-    for name in names:
-        draft = ALL[name](draft)
-    return draft.render()[0]
+def text_of(sentence: ParsedSentence, *names: str) -> str:
+    text, _ = operated(sentence, names)
+    return text
 
 
 DULL = "(S (NP (DT The) (NN film)) (VP (VBZ is) (ADJP (JJ dull))) (. .))"
@@ -164,37 +160,37 @@ PAIR = (
     ],
 )
 def test_what_an_operation_makes(sentence: str, operation: str, expected: str) -> None:
-    assert operated(parsed(sentence), operation) == expected
+    assert text_of(parsed(sentence), operation) == expected
 
 
 VERBAL = tuple(sorted((OF_THE_VERB | set(REPLIES)) - {"backshift"}))
 
 
 @pytest.mark.parametrize(
-    ("sentence", "operations", "why"),
+    ("sentence", "operations"),
     [
-        (NEGATED, VERBAL, "negated already"),
-        (CANNOT, VERBAL, "negated already"),
-        (EVERY, VERBAL, "its subject counts"),
-        (BECAUSE, VERBAL, "a clause hangs on"),
-        (OF_TWO, VERBAL, "no finite verb|several parts"),
-        (TWO, (*VERBAL, "clause"), "no sentence with|its one main clause"),
-        (WHILE, (*VERBAL, "clause"), "more than a subject|begin with the subject"),
-        (ASKED, (*VERBAL, "clause", "unstopped"), "no sentence with|begin with|question"),
-        (LOUD, ("clause", "unstopped", "question", "infinitive"), "exclamation"),
-        (TITLE, ("clause", "question", "infinitive"), "may be a title"),
-        (TITLE, tuple(REPLIES), "no pronoun"),
-        (NAME, tuple(REPLIES), "no pronoun"),
-        (ADVERB, ("negate", "negate fully", "question", "infinitive"), "adverb|no infinitive"),
-        (BEEN, ("question", "infinitive", "backshift", *REPLIES), "is or has"),
-        (CAN, ("infinitive",), "no infinitive"),
-        (MAY, ("denial", "past denial"), "no short negation"),
+        (NEGATED, VERBAL),
+        (CANNOT, VERBAL),
+        (EVERY, VERBAL),
+        (BECAUSE, VERBAL),
+        (OF_TWO, VERBAL),
+        (TWO, (*VERBAL, "clause")),
+        (WHILE, (*VERBAL, "clause")),
+        (ASKED, (*VERBAL, "clause", "unstopped")),
+        (LOUD, ("clause", "unstopped", "question", "infinitive")),
+        (TITLE, ("clause", "question", "infinitive")),
+        (TITLE, tuple(REPLIES)),
+        (NAME, tuple(REPLIES)),
+        (ADVERB, ("negate", "negate fully", "question", "infinitive")),
+        (BEEN, ("question", "infinitive", "backshift", *REPLIES)),
+        (CAN, ("infinitive",)),
+        (MAY, ("denial", "past denial")),
     ],
 )
-def test_what_does_not_apply_says_why(sentence: str, operations: tuple[str, ...], why: str) -> None:
+def test_what_does_not_apply_is_an_error(sentence: str, operations: tuple[str, ...]) -> None:
     for operation in operations:
-        with pytest.raises(NotApplicableError, match=why):
-            operated(parsed(sentence), operation)
+        with pytest.raises(NotApplicableError):
+            text_of(parsed(sentence), operation)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +203,7 @@ def test_what_does_not_apply_says_why(sentence: str, operations: tuple[str, ...]
     ],
 )
 def test_operations_one_after_the_other(operations: tuple[str, ...], expected: str) -> None:
-    assert operated(parsed(DULL), *operations) == expected
+    assert text_of(parsed(DULL), *operations) == expected
 
 
 NOUNS = st.sampled_from(
@@ -229,7 +225,7 @@ WITHIN = st.sampled_from(["MD can", "MD will", "MD 'll", "MD may"])
 
 
 @st.composite
-def sentences(draw: st.DrawFn) -> Analysis:
+def sentences(draw: st.DrawFn) -> ParsedSentence:
     verb, said = draw(VERBS), draw(OBJECTS)
     modal = draw(st.none() | WITHIN)
     predicate = f"(VP ({verb}) {said})"
@@ -238,19 +234,16 @@ def sentences(draw: st.DrawFn) -> Analysis:
     return parsed(f"(S (NP {draw(NOUNS)}) {predicate} (. .))")
 
 
-def finite_of(sentence: Analysis) -> int:
+def finite_of(sentence: ParsedSentence) -> int:
     return next(n for n, t in enumerate(sentence.tokens) if t.tag in ("VBZ", "VBP", "VBD", "MD"))
 
 
 @given(sentences(), st.sampled_from(sorted(OPERATIONS)))
-def test_no_token_changes_but_what_an_operation_names(sentence: Analysis, name: str) -> None:
-    before = drafted(sentence)
+def test_no_token_changes_but_what_an_operation_names(sentence: ParsedSentence, name: str) -> None:
     try:
-        draft = OPERATIONS[name](before)
+        text, starts = operated(sentence, [name])
     except NotApplicableError:
         return
-    assert before == drafted(sentence)
-    assert draft == OPERATIONS[name](before)
     finite, last = finite_of(sentence), len(sentence.tokens) - 1
     may_change = {
         "unstopped": {last},
@@ -258,19 +251,18 @@ def test_no_token_changes_but_what_an_operation_names(sentence: Analysis, name: 
         "question": {0, finite, last},
         "infinitive": {0, finite, last},
     }.get(name, {finite})
-    text, starts = draft.render()
     for number, token in enumerate(sentence.tokens):
         if number not in may_change:
             assert text[starts[number] :].startswith(token.text)
-    kept = [number for number in draft.order if number != finite]
-    assert kept == [n for n in range(last + 1) if n in starts and n != finite]
+    order = sorted(starts.keys() - {finite}, key=starts.__getitem__)
+    assert order == sorted(order)
     assert set(range(last)) <= set(starts)
 
 
 @given(sentences(), st.sampled_from(sorted(OPERATIONS)))
-def test_what_applies_gives_one_sentence_of_its_words(sentence: Analysis, name: str) -> None:
+def test_what_applies_gives_one_sentence_of_its_words(sentence: ParsedSentence, name: str) -> None:
     try:
-        text = operated(sentence, name)
+        text = text_of(sentence, name)
     except NotApplicableError:
         return
     assert text == " ".join(text.split())
@@ -296,13 +288,13 @@ def test_what_applies_gives_one_sentence_of_its_words(sentence: Analysis, name: 
 
 
 @given(sentences(), st.booleans())
-def test_a_reply_denies_what_its_counterpart_affirms(sentence: Analysis, past: bool) -> None:
+def test_a_reply_denies_what_its_counterpart_affirms(sentence: ParsedSentence, past: bool) -> None:
     denial, assent = ("past denial", "past assent") if past else ("denial", "assent")
     try:
-        denied = operated(sentence, denial)
+        denied = text_of(sentence, denial)
     except NotApplicableError:
         return
-    affirmed = operated(sentence, assent)
+    affirmed = text_of(sentence, assent)
     pronoun, verb = affirmed.split()
     assert pronoun in ("it", "they", "there")
     irregular = {"can": "can't", "will": "won't"}
@@ -325,10 +317,10 @@ def test_whatever_the_sentence_an_operation_applies_or_says_why(some: list[str])
     (tree,) = StubParser().parse([tokens])
     if tree is None:
         return
-    sentence = Analysis(" ".join(some), tokens, read_tree(tree))
+    sentence = ParsedSentence(" ".join(some), tokens, tree)
     for name in ALL:
         try:
-            text = operated(sentence, name)
+            text = text_of(sentence, name)
         except NotApplicableError as error:
             assert str(error)
         else:

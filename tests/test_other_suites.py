@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from s2lct.analysis.coverage.suites import load_test_suite, named_suites
+from s2lct.analysis.coverage.measure import named_suites, texts_of_suite
 from s2lct.cli.main import app
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.results.read import Suites, read_result, recompute
@@ -94,7 +94,7 @@ def test_a_result_on_checklist_stands_beside_one_on_a_suite(
     assert re.search(rf"vader {mean} {other} ", told)
     assert re.search(r"afinn \d+\.\d – ", told)
     html = page.read_text(encoding="utf-8")
-    assert "Failure rate on checklist:mft.jsonl.gz" in html
+    assert "Failure rates on checklist:mft.jsonl.gz" in html
     assert html.index(">LC4<") < html.index(">negated-negative<")
     refused = s2lct("compare", own / "vader.json", others / "vader.json", *named, code=1)
     assert "suites" in refused
@@ -259,6 +259,6 @@ def test_coverage_takes_suites_of_others(checklist: Path, tmp_path: Path) -> Non
     path = write_csv(tmp_path / "hate.csv", HEADER, *HATE)
     found = named_suites([f"checklist:{mixed}", f"csv:{path}{QUERY}", f"zipped={checklist}"])
     assert list(found) == ["mixed", "hate.csv", "zipped"]
-    assert [case.text for case in found["mixed"].cases][-2:] == ["It shines.", "It shnies."]
-    assert len(found["hate.csv"].cases) == 3
-    assert load_test_suite(f"checklist:{checklist}").cases == found["zipped"].cases
+    assert found["mixed"][-2:] == ["It shines.", "It shnies."]
+    assert len(found["hate.csv"]) == 3
+    assert texts_of_suite(f"checklist:{checklist}") == found["zipped"]

@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
 from s2lct.analysis.reproduce.commands import Reproduced, reproduce
 from s2lct.analysis.reproduce.runner import PaperTable, of_families
-from s2lct.analysis.study.form import Key, KeyItem, SuiteOfKey
+from s2lct.analysis.study import Key, KeyItem
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
 from s2lct.labels import LABELS
@@ -79,7 +80,7 @@ def written(made: Reproduced) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in made.files}
 
 
-def said_by(folder: Path, texts: Sequence[str]) -> dict[str, int]:
+def reason_of(folder: Path, texts: Sequence[str]) -> dict[str, int]:
     """The likeliest label of each text, asked one by one."""
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
@@ -109,7 +110,7 @@ def test_table_3_counts_what_models_fail(
     made = reproduce(**options, out=tmp_path / "out")
     cases = load_cases(suite_folder).cases
     texts = [case.text for case in cases] + [text for _, text, _ in MADE_UP]
-    said = {str(folder): said_by(folder, texts) for folder in (model, other_model)}
+    said = {str(folder): reason_of(folder, texts) for folder in (model, other_model)}
     own = [row for row in rows_of(made) if row["model"] in said]
     assert {row["capability"] for row in own} == {case.capability for case in cases} | {"all"}
     for row in own:
@@ -235,14 +236,13 @@ def study(tmp_path: Path, said: dict[str, list[tuple[int, int]]]) -> dict[str, A
             case=f"case{number}",
             kind="seed" if kind == "seed" else "expansion",
             seed_id=family,
+            family=list(said).index(f"{family}-seed"),
             capability="LC2",
             text=f"Film {number}.",
             passes=("positive",),
         )
-    key = Key(
-        study="made-up", suite=SuiteOfKey(name="s", version="", fingerprint=""), seed=0, items=items
-    )
-    (tmp_path / "key.json").write_text(key.model_dump_json(), encoding="utf-8")
+    key = TypeAdapter(Key).dump_json(Key("made-up", "s", "", items))
+    (tmp_path / "key.json").write_bytes(key)
     paths = []
     for rater in range(max(map(len, said.values()))):
         answers = [
@@ -329,7 +329,7 @@ def naive_productions(texts: Sequence[str]) -> set[str]:
     """Of the stub models' parses, sentence by sentence."""
     from nltk import Tree
 
-    from s2lct.analysis.diversity.readings import sentences
+    from s2lct.analysis.diversity import sentences
     from s2lct.builder.models import EMBEDDED, load_parser, load_tagger
 
     found: set[str] = set()
@@ -417,7 +417,7 @@ def test_coverage_counts_neurons_beyond_their_bounds(
     other_model: Path,
     tmp_path: Path,
 ) -> None:
-    from s2lct.analysis.coverage.suites import reference_and_held_out
+    from s2lct.analysis.coverage.measure import read_reference
     from s2lct.identity import shuffle_key
 
     options: dict[str, Any] = {
@@ -430,11 +430,11 @@ def test_coverage_counts_neurons_beyond_their_bounds(
     made = reproduce(**options, out=tmp_path / "out")
     growing = rows_of(made)
     rows = {(row["model"], row["cases of"]): row for row in growing}  # the last: with all cases
-    bounds, held_out = reference_and_held_out(f"csv:{corpus_path}", None, 0)
+    bounds, held_out = read_reference(f"csv:{corpus_path}", None, 0)
     texts = {
         "S²LCT": {case.text for case in load_cases(suite_folder).cases},
         "CheckList": {text for _, text, _ in MADE_UP},
-        "random sentences": {case.text for case in held_out.cases},
+        "random sentences": {str(text) for texts in held_out.values() for text in texts},
     }
     most = min(map(len, texts.values()))
     for folder in (model, other_model):

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any
 
 import pytest
-from test_reproduce_suite import checklist, model, rows_of, said_by
+from test_reproduce_suite import checklist, model, reason_of, rows_of
 
 from s2lct.analysis import suite_rows
 from s2lct.analysis.commands.explain import explain
@@ -63,7 +63,7 @@ def test_retraining_tells_what_turned_on_either_suite(
 
     # What the model predicts of each case before, asked one by one.
     cases = {case.id: case for case in load_cases(suite_folder).cases}
-    predicted = said_by(model, [case.text for case in cases.values()])
+    predicted = reason_of(model, [case.text for case in cases.values()])
     outcomes = [one for run in runs.values() for one in run.outcomes if one.id in cases]
     assert outcomes
     for one in outcomes:

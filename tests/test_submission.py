@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,18 +17,15 @@ from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app as commands
-from s2lct.errors import ScoringError
-from s2lct.labels import LABELS, PROMPTS
+from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import LabelRule
 from s2lct.leaderboard.models.load import load_classifier
+from s2lct.leaderboard.results import submission
 from s2lct.leaderboard.results.read import read_outcomes, read_result
 from s2lct.leaderboard.results.record import OptionsRecord
-from s2lct.leaderboard.results.untrusted import read_verified
+from s2lct.leaderboard.results.submission import check
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import score
-from s2lct.leaderboard.submission import check as submission
-from s2lct.leaderboard.submission import rescoring
-from s2lct.leaderboard.submission.check import Verdict, check, record
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 
 ADVERBS = ("also", "indeed", "really", "ultimately")
@@ -94,12 +90,11 @@ def refusal(path: Path, **options: Any) -> str:
     return "\n".join(verdict.reasons)
 
 
-def test_an_honest_result_is_accepted_and_verified(sent: Submission) -> None:
+def test_an_honest_result_is_accepted(sent: Submission) -> None:
     first = check(sent.path, SUITE)
-    assert (first.accepted, first.reasons, first.rescored, first.verified) == (True, (), 0, False)
-    assert first.sha256 == sha256(sent.path.read_bytes()).hexdigest()
+    assert (first.accepted, first.reasons, first.rescored) == (True, (), 0)
     again = check(sent.path, SUITE, rescore=True)
-    assert (again.accepted, again.rescored, again.verified, again.doubts) == (True, ROWS, True, ())
+    assert (again.accepted, again.rescored) == (True, ROWS)
     # The version's number may be another, where the cases are the same.
     assert check(sent.save("suite.version", "2.0.0"), SUITE).accepted
 
@@ -109,14 +104,11 @@ def test_an_honest_result_is_accepted_and_verified(sent: Submission) -> None:
     [
         ("model.name", "<script>alert(1)</script>"),
         ("model.name", "films/../../etc"),
-        ("model.name", "a/b/c"),
         ("model.name", "\x1b[2J"),
         ("model.name", "my folder"),
-        ("model.licence", "<b>MIT"),
         ("model.licence", "\u202eTIM"),
         ("model.revision", "main; rm"),
         ("model.weights_sha256", "0"),
-        ("model.label_rule", " "),
         ("model.predictions", {"file": "x.csv", "sha256": "0" * 64}),
         ("suite.fingerprint", "b" * 64),
         ("suite.name", "\x00"),
@@ -219,7 +211,6 @@ def test_a_flattered_result_is_found_by_asking_the_model(sent: Submission) -> No
         ("model.parameters", 7, "model.parameters"),
         ("model.licence", "proprietary", "model.licence"),
         ("model.dtype", "bfloat16", "model.dtype"),
-        ("model.options.neutral_band", [0.9, 0.1], "neutral band"),
         ("model.options.label_map", {"negative": "positive"}, "cannot be scored again"),
     ],
 )
@@ -292,20 +283,20 @@ def near_uniform(rng: np.random.Generator) -> np.ndarray:
     return odds / odds.sum(axis=1, keepdims=True)
 
 
-def asked_again(
+def faults_of(
     probabilities: np.ndarray, labels: np.ndarray, monkeypatch: pytest.MonkeyPatch
-) -> rescoring.AskedAgain:
+) -> list[str]:
     """What comes of labels of a suite as large as the default one."""
     cases = [
         Case(f"{n}", "LC4", "seed", f"{n}", f"Sentence {n}.", frozenset({0})) for n in range(CASES)
     ]
-    monkeypatch.setattr(rescoring, "load_classifier", lambda *_, **__: Stub(probabilities))
+    monkeypatch.setattr(submission, "load_classifier", lambda *_, **__: Stub(probabilities))
     rule = LabelRule(Stub.classes, (0, 1, 2))
     model = SimpleNamespace(
         name="vader", revision=Stub.revision, weights_sha256=Stub.fingerprint, dtype="",
         label_rule=str(rule), parameters=None, licence=None, options=OptionsRecord(), endpoint=None,
     )  # fmt: skip
-    return rescoring.ask_again(SimpleNamespace(model=model), cases, labels)  # type: ignore[arg-type]
+    return [*submission._faults_of_model(SimpleNamespace(model=model), cases, labels)]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("model", [near_uniform, ordinary])
@@ -316,12 +307,11 @@ def test_twenty_false_labels_never_pass(
     rng = np.random.default_rng(seed)
     probabilities = model(rng)
     honest = probabilities.argmax(axis=1)
-    again = asked_again(probabilities, honest, monkeypatch)
-    assert (again.faults, again.asked, again.doubts) == ((), CASES, ())
+    assert not faults_of(probabilities, honest, monkeypatch)
     false = honest.copy()
     chosen = rng.choice(CASES, 20, replace=False)
     false[chosen] = (false[chosen] + rng.integers(1, 3, 20)) % 3
-    assert asked_again(probabilities, false, monkeypatch).faults
+    assert faults_of(probabilities, false, monkeypatch)
 
 
 def test_rounding_is_excused_in_few_cases(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -331,60 +321,9 @@ def test_rounding_is_excused_in_few_cases(monkeypatch: pytest.MonkeyPatch) -> No
         said[:near] = [0.45002, 0.44998, 0.1]
         elsewhere = said.argmax(axis=1)
         elsewhere[:3] = 1
-        assert (asked_again(said, elsewhere, monkeypatch).faults == ()) is passes
+        assert (not faults_of(said, elsewhere, monkeypatch)) is passes
         elsewhere[:3] = 2  # no near-tie has that label
-        assert asked_again(said, elsewhere, monkeypatch).faults
-
-
-SWAPPED = {"0": "positive", "1": "negative"}
-
-
-@pytest.mark.parametrize(
-    ("options", "classes", "verified"),
-    [
-        ({}, ("negative", "positive"), True),
-        ({"label_map": SWAPPED}, ("negative", "positive"), False),
-        ({"label_map": SWAPPED}, ("LABEL_0", "LABEL_1"), False),
-        ({"neutral_band": (0.4, 0.6)}, ("negative", "positive"), False),
-        ({"prompt": PROMPTS[1], "label_words": LABELS}, (), True),
-        ({"prompt": "Always answer positive. {text}", "label_words": LABELS}, (), False),
-        ({"prompt": PROMPTS[0], "label_words": LABELS[::-1]}, (), False),
-    ],
-)
-def test_only_a_model_as_its_authors_mean_it_is_verified(
-    options: dict[str, Any], classes: tuple[str, ...], verified: bool
-) -> None:
-    doubts = [*rescoring._doubts("org/model", classes, OptionsRecord(**options))]
-    assert (not doubts) is verified
-
-
-def test_an_own_neutral_band_is_accepted_but_not_verified(tmp_path: Path) -> None:
-    model = load_classifier("embedded-2class")
-    path = write_result(score(model, SUITE, neutral_band=(0.45, 0.55)), tmp_path)
-    verdict = check(path, SUITE, rescore=True)
-    assert verdict.accepted and verdict.rescored == ROWS
-    assert not verdict.verified and verdict.doubts
-    with pytest.raises(ScoringError):
-        record(path, verdict)
-
-
-def test_verified_results_are_recorded_at_the_top_of_a_repository(
-    sent: Submission, tmp_path: Path
-) -> None:
-    accepted = check(sent.path, SUITE, rescore=True)
-    file = record(sent.path, accepted)
-    assert list(read_verified(file)) == [accepted.sha256]
-    other = Verdict("other.json", "e" * 64, accepted=True, reasons=(), rescored=34, verified=True)
-    assert sorted(read_verified(record(sent.path, other))) == sorted([accepted.sha256, "e" * 64])
-    for path in (sent.path, flattered(sent.path)):
-        with pytest.raises(ScoringError):
-            record(path, check(path, SUITE, rescore=path is not sent.path))
-    file.write_text('{"x": 1}')
-    with pytest.raises(ScoringError, match=r"verified\.json"):
-        record(sent.path, accepted)
-    place = tmp_path / "results" / "1.0.0-aaaaaaaaaaaa" / "x.json"
-    place.parent.mkdir(parents=True)
-    assert record(place, other) == tmp_path / "verified.json"
+        assert faults_of(said, elsewhere, monkeypatch)
 
 
 def test_the_command_answers_by_lines_json_and_exit_code(
@@ -398,26 +337,23 @@ def test_the_command_answers_by_lines_json_and_exit_code(
     assert done.exit_code == 0, done.output
     files = [str(path) for path in sorted(Path(out).glob("*.json"))]
     check = ("leaderboard", "check")
-    done = invoke(*check, *files, "--rescore", "--record")
+    done = invoke(*check, *files, "--rescore")
     assert done.exit_code == 0, done.output
     assert done.output.count("accepted: ") == 2
     texts = len(load_cases(suite_folder).asked)
-    assert done.output.count(f"all {texts} texts scored again: verified") == 2
-    assert len(read_verified(tmp_path / "results" / "verified.json")) == 2
+    assert done.output.count(f"all {texts} texts scored again") == 2
     bad = Path(out, "bad.json")
     bad.write_text(Path(files[0]).read_text().replace('"afinn"', '"<script>"'))
     done = invoke(*check, files[0], str(bad))
     assert done.exit_code == 1
     accepted, refused, *reasons = done.output.splitlines()
     assert accepted.startswith("accepted: ") and refused == f"refused: {bad}"
-    assert "  model.name: holds markup" in reasons
+    assert reasons[0].startswith("  model.name: ")
     done = invoke(*check, files[0], str(bad), "--json")
     assert done.exit_code == 1
     answers = [json.loads(line) for line in done.output.splitlines()]
     assert [answer["accepted"] for answer in answers] == [True, False]
     assert answers[1]["reasons"] == [line.strip() for line in reasons]
-    done = invoke(*check, files[0], "--record")
-    assert done.exit_code != 0 and "--record" in done.output
     invoke("score", "vader", "--capability", "LC9", "--out", str(tmp_path / "part"))
     (part,) = (tmp_path / "part").glob("*.json")
     assert "selection" in invoke(*check, str(part)).output

@@ -93,13 +93,11 @@ def test_a_result_of_a_model_on_a_hub_is_checked_by_asking_it(
 
     checker = replace(stranger, home=tmp_path / "checker")
     options = [*suite, "--json"]
-    told = checker.try_s2lct("leaderboard", "check", path, *options, "--rescore", "--record")
+    told = checker.try_s2lct("leaderboard", "check", path, *options, "--rescore")
     assert told.returncode == 0, told.stdout + told.stderr
     verdict = json.loads(told.stdout)
-    assert (verdict["accepted"], verdict["verified"]) == (True, True)
+    assert verdict["accepted"]
     assert verdict["rescored"] == result["outcomes"]["rows"]
-    verified = json.loads((path.parent / "verified.json").read_text())
-    assert list(verified) == [sha256(path.read_bytes()).hexdigest()]
 
     better, shouted = flattered(path), path.with_name("shouted.json")
     name, revision = {"name": MODEL.title()}, {"revision": "0" * 40}
@@ -111,7 +109,7 @@ def test_a_result_of_a_model_on_a_hub_is_checked_by_asking_it(
     by_model, by_commit, by_name = (json.loads(line) for line in told.stdout.splitlines())
     assert "the model says something else of" in by_model["reasons"][0]
     assert "is no commit of the branch main of stranger/tiny-sentiment" in by_commit["reasons"][0]
-    assert by_name["reasons"][0].startswith("model.name: ") and MODEL in by_name["reasons"][0]
+    assert "model.name: " in by_name["reasons"][0] and MODEL in by_name["reasons"][0]
     assert not any(name in told.stdout + told.stderr for name in (stranger.token, "hf_"))
 
 
@@ -139,10 +137,9 @@ def test_a_commit_that_somebody_proposed_to_a_model_is_not_the_model(
     result["model"]["revision"] = proposed
     path.write_text(json.dumps(result))
     checker = replace(stranger, home=tmp_path / "checker")
-    told = checker.try_s2lct("leaderboard", "check", path, *suite, "--rescore", "--record")
+    told = checker.try_s2lct("leaderboard", "check", path, *suite, "--rescore")
     assert told.returncode == 1
     assert f"{proposed} is no commit of the branch main" in told.stdout
-    assert not (path.parent / "verified.json").exists()
     told = checker.offline_now().try_s2lct("leaderboard", "check", path, *suite, "--rescore")
     assert told.returncode == 1
     assert "cannot be scored again: model stranger/tiny-sentiment: cannot be" in told.stdout

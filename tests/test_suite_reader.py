@@ -63,7 +63,6 @@ def refused_by_commands(folder: Path, tmp_path: Path, named: str) -> None:
         ["diversity", folder, "--corpus", "none"],
         ["study", "export", folder, "--out", out / "study"],
         ["coverage", folder, *corpus],
-        ["minimize", folder, *corpus, "--out", out / "less"],
         ["explain", "embedded-2class", "--suite", folder, "--out", out / "explained"],
         ["retrain", "embedded-2class", "--on", "LC9", "--suite", folder, "--out", out / "re"],
         ["publish", "dataset", folder, "--repo", "org/suite", "--dry-run"],

@@ -23,8 +23,6 @@ from s2lct.analysis.coverage.masks import Masks, Vocabulary
 from s2lct.analysis.coverage.wimask import (
     Bottleneck,
     LearnedMasks,
-    MaskedModel,
-    kept_words,
     kl_to_fair_coin,
     learn_masks,
     loss_terms,
@@ -159,15 +157,6 @@ def test_bottleneck_and_loss_follow_the_equations_whatever_the_padding(seed: int
     assert float(terms["sparse"]) == pytest.approx(kept_pairs / 3)
 
 
-def test_masks_of_a_vocabulary_stand_in_for_the_word_layer() -> None:
-    torch.manual_seed(0)
-    layer = Bottleneck(4, 3)
-    entries, mask = torch.tensor([[0, 1, 2, 1]]), torch.ones(1, 4, dtype=torch.int64)
-    kept = torch.tensor([True, False, True, False])
-    found, _ = layer(torch.randn(1, 4, 3), entries, mask, word_mask=kept)
-    assert found[0].abs().sum(dim=1).bool().tolist() == [True, False, True, False]
-
-
 def test_drawn_masks_are_zero_or_one_as_often_as_their_probability_says() -> None:
     logits = torch.full((20_000,), math.log(0.8 / 0.2), requires_grad=True)
     drawn = wimask._drawn(logits, torch.Generator().manual_seed(0))
@@ -184,14 +173,13 @@ def test_the_keyword_that_decides_is_kept_above_all_other_words(
     monkeypatch.setattr(wimask, "BETA", 0.01)
     monkeypatch.setattr(wimask, "BATCH", 16)
     before = {name: value.clone() for name, value in keyword_model.model.state_dict().items()}
-    learned = learned_of(keyword_model, 400, epochs=8, learning_rate=2e-2)
+    learned = learned_of(keyword_model, 400, epochs=8, learning_rate=2e-2, seed=3)
     masks, about = learned.masks, learned.masks.about
     pieces = masks.vocabulary.pieces
     probability = dict(zip(pieces, learned.words.tolist(), strict=False))
     assert probability[KEYWORD] > 0.9
     assert probability[KEYWORD] > max(probability[word] for word in FILLERS)
     assert about["fidelity"] >= 0.97
-    assert about["fidelity_of_masks"] >= 0.97
     entry = pieces.index(KEYWORD)
     assert masks.words[entry]
     # A pair that never stood in one text cannot have been learned; a word and itself count.
@@ -213,19 +201,6 @@ def test_the_keyword_that_decides_is_kept_above_all_other_words(
     assert all(parameter.requires_grad for parameter in keyword_model.model.parameters())
 
 
-@given(
-    st.lists(st.sampled_from([0.0, 0.3, 0.5, 0.6, 0.9, 1.0]), min_size=1, max_size=12),
-    st.floats(0, 1),
-)
-def test_the_most_probable_words_are_kept(probabilities: list[float], most: float) -> None:
-    among = np.array(probabilities, dtype=np.float32)
-    kept = kept_words(among, most)
-    assert kept.sum() == min(int(most * len(among)), int((among > 0.5).sum()))
-    assert (among[kept] > 0.5).all()
-    if kept.any() and not kept.all():
-        assert among[~kept].max() <= among[kept].min()
-
-
 @pytest.mark.parametrize("kind", ["bert", "roberta", "distilbert", "deberta-v2"])
 def test_encoders_of_many_kinds_can_be_masked(kind: str, tokenizer: Any) -> None:
     encoder = EncoderModel(tokenizer, tiny(kind, tokenizer), kind)
@@ -233,28 +208,13 @@ def test_encoders_of_many_kinds_can_be_masked(kind: str, tokenizer: Any) -> None
     probabilities = learned.words[2:-1]  # without [CLS], [SEP] and the entry for the rest
     assert ((probabilities > 0) & (probabilities < 1)).all()
     assert learned.masks.about["pairs_seen"]
-    # A masked word says nothing to the model.
-    model = MaskedModel(encoder, Vocabulary.of_texts(encoder, ["old film"]))
-    (batch,) = model.batches(["old film", "old trains"])
-    with torch.no_grad():
-        first, second = model.masked_logits(batch, word_mask=torch.zeros(5))[0]
-        assert not torch.equal(*model.logits(batch))
-    torch.testing.assert_close(first, second)
 
 
-def test_a_seed_decides_everything_and_fewer_words_change_no_probability(
-    keyword_model: EncoderModel,
-) -> None:
-    first, same, fewer, other = (
-        learned_of(keyword_model, 24, epochs=2, **options)
-        for options in ({"seed": 3}, {"seed": 3}, {"seed": 3, "keep_words": 0.25}, {"seed": 4})
-    )
-    for again in (same, fewer):
-        np.testing.assert_array_equal(first.words, again.words)
-        np.testing.assert_array_equal(first.pairs, again.pairs)
+def test_a_seed_decides_everything(keyword_model: EncoderModel) -> None:
+    first, same, other = (learned_of(keyword_model, 24, seed=seed) for seed in (3, 3, 4))
+    np.testing.assert_array_equal(first.words, same.words)
+    np.testing.assert_array_equal(first.pairs, same.pairs)
     assert not np.array_equal(first.words, other.words)
-    size = first.masks.vocabulary.size
-    assert fewer.masks.words.sum() == size // 4 < first.masks.words.sum()
 
 
 @pytest.fixture
@@ -279,8 +239,7 @@ def test_the_command_writes_masks_and_what_they_are(
         runner.invoke(app, [*arguments, "--out", str(tmp_path / name)]) for name in ("a", "b")
     ]
     assert results[0].exit_code == 0, results[0].output
-    # Masks that keep all of it are worth a warning.
-    assert "--keep-words" in results[0].output
+    assert "keep every word" in " ".join(results[0].output.split())
     first, second = (tmp_path / name / "masks.safetensors" for name in ("a", "b"))
     assert first.read_bytes() == second.read_bytes()
     masks = Masks.load(first)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from s2lct.command import Capabilities, Count, RandomSeed, command
 
 if TYPE_CHECKING:
-    from s2lct.analysis.study.agreement import StudyResult
+    from s2lct.analysis.study import StudyResult
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ def export_study(
 
     A form for each set, as HTML and CSV.
     """
-    from s2lct.analysis.study.form import draw, write_study
+    from s2lct.analysis.study import draw, write_study
     from s2lct.suite.cases import load_cases
 
-    study = draw(load_cases(suite).select(capability or None), sets=sets, seeds=seeds, seed=seed)
-    *forms, key = write_study(study, out)
-    return WrittenStudy(study.key.study, tuple(forms), key)
+    drawn = draw(load_cases(suite).select(capability or None), sets=sets, seeds=seeds, seed=seed)
+    *forms, key = write_study(drawn, out)
+    return WrittenStudy(drawn.study, tuple(forms), key)
 
 
 @command
@@ -56,38 +56,24 @@ def import_annotations(
     *,
     key: Annotated[Path, typer.Option(dir_okay=False, help="The study's key.json.")],
     out: Annotated[
-        Path | None, typer.Option(dir_okay=False, help="Write every figure as JSON.")
-    ] = None,
-    disputed: Annotated[
         Path | None,
-        typer.Option(dir_okay=False, help="Write the disputed cases, as JSON."),
+        typer.Option(dir_okay=False, help="Write every figure and the disputed cases as JSON."),
     ] = None,
-    disputed_by: Annotated[
-        Literal["majority", "any"],
-        typer.Option(
-            help="majority: no majority of a case's annotators agrees with the suite; any: one "
-            "annotator disagrees."
-        ),
-    ] = "majority",
     seed: Annotated[RandomSeed, typer.Option(help="Seed of the bootstrap.")] = 0,
 ) -> StudyResult:
     """Say how far annotators agree with the suite and each other.
 
     Label consistency, relevance, Krippendorff's α, and the cases they dispute.
     """
-    from s2lct.analysis.study.agreement import disputed_json, evaluate, result_json
-    from s2lct.analysis.study.form import QUESTIONS, read_key
+    from s2lct.analysis.study import QUESTIONS, evaluate, read_key
     from s2lct.errors import require
     from s2lct.files import check_files_out, write_text
     from s2lct.suite.annotation import read_annotations
 
     require("krippendorff")
-    check_files_out(out=out, disputed=disputed)
+    check_files_out(out=out)
     of_study = read_key(key)
-    read = read_annotations(annotations, QUESTIONS, of_study.items)
-    result = evaluate(read, of_study, by=disputed_by, seed=seed)
+    result = evaluate(read_annotations(annotations, QUESTIONS, of_study.items), of_study, seed=seed)
     if out is not None:
-        write_text(out, result_json(result, of_study))
-    if disputed is not None:
-        write_text(disputed, disputed_json(result.disputed, of_study))
+        write_text(out, result.json())
     return result

@@ -23,12 +23,11 @@ Coverage (Findings of NAACL 2022), sections 3.1 and 3.2, equations 4 to 7.
 - MNCOVER (eq. 7): the word x_t covers sections only where M_W[x_t] = 1, and the pair (x_i, x_j)
   only where M_A[x_i, x_j] = 1.
 
-By the convention ``paper``, N_w and N_a count all neurons of 128 places, reached or not, masked or
-not, and the embeddings are a layer like the encoder's: 13 for BERT-base, N_w = 128 · 768 · 13 =
-1,277,952 and N_a = 128² · 12 · 12 = 2,359,296. No text can then add more than 0.1, and a short one
-adds far less. By the convention ``reached``, this package's own, only neurons of the encoder's
-layers count that varied on the reference corpus. Texts are not padded. (The authors' code pads them
-to 128 places that count, and gives values outside the range two sections of their own.)
+N_w and N_a count all neurons of 128 places, reached or not, masked or not, and the embeddings are
+a layer like the encoder's: 13 for BERT-base, N_w = 128 · 768 · 13 = 1,277,952 and
+N_a = 128² · 12 · 12 = 2,359,296. No text can then add more than 0.1, and a short one adds far less.
+Texts are not padded. (The authors' code pads them to 128 places that count, and gives values
+outside the range two sections of their own.)
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +46,6 @@ from s2lct.analysis.kept import kept_arrays
 from s2lct.errors import AnalysisError
 from s2lct.identity import fingerprint_of
 
-Convention = Literal["paper", "reached"]
 METRICS = ("boundary", "cover", "mncover")
 BINS = 10
 PLACES = 128
@@ -88,11 +85,11 @@ class Coverage(ABC):
         }
 
     @abstractmethod
-    def extent(self, one: Activations) -> Mapping[str, tuple[Any, Floats, Floats]]:
+    def extent(self, computed: Activations) -> Mapping[str, tuple[Any, Floats, Floats]]:
         """Where neurons have values in a text, by part, and their least and greatest there."""
 
     @abstractmethod
-    def marks(self, one: Activations) -> Marks:
+    def marks(self, computed: Activations) -> Marks:
         """What a text covers."""
 
     @property
@@ -110,9 +107,9 @@ class Coverage(ABC):
         """The figures by name, the main one first, each in [0, 1]."""
         return {self.name: self.value}
 
-    def widen(self, one: Activations) -> None:
+    def widen(self, computed: Activations) -> None:
         """Take a text of the reference corpus into the ranges."""
-        for part, (where, least, greatest) in self.extent(one).items():
+        for part, (where, least, greatest) in self.extent(computed).items():
             self.low[part][where] = np.minimum(self.low[part][where], least)
             self.high[part][where] = np.maximum(self.high[part][where], greatest)
 
@@ -128,8 +125,8 @@ class Coverage(ABC):
 
     def cover(self: Same, encoder: EncoderModel, texts: Iterable[Text]) -> Same:
         """Cover what texts cover, and return itself."""
-        for one in encoder.activations(texts):
-            self.add(self.marks(one))
+        for computed in encoder.activations(texts):
+            self.add(self.marks(computed))
         return self
 
     def emptied(self: Same) -> Same:
@@ -154,15 +151,15 @@ class BoundaryCoverage(Coverage):
         width = int(encoder.model.config.hidden_size)
         super().__init__({"corners": (encoder.layers, width)})
 
-    def extent(self, one: Activations) -> Mapping[str, tuple[Any, Floats, Floats]]:
+    def extent(self, computed: Activations) -> Mapping[str, tuple[Any, Floats, Floats]]:
         """Each dimension's least and greatest value at any token."""
-        least = np.stack([state.min(axis=0) for state in one.hidden[1:]])
-        greatest = np.stack([state.max(axis=0) for state in one.hidden[1:]])
+        least = np.stack([state.min(axis=0) for state in computed.hidden[1:]])
+        greatest = np.stack([state.max(axis=0) for state in computed.hidden[1:]])
         return {"corners": (slice(None), least, greatest)}
 
-    def marks(self, one: Activations) -> Marks:
+    def marks(self, computed: Activations) -> Marks:
         """The corners that a text reaches."""
-        where, least, greatest = self.extent(one)["corners"]
+        where, least, greatest = self.extent(computed)["corners"]
         above, below = greatest > self.high["corners"], least < self.low["corners"]
         return {"corners": (where, above * UPPER | below * LOWER)}
 
@@ -186,23 +183,16 @@ class SectionCoverage(Coverage):
 
     bits_type = np.uint16
 
-    def __init__(
-        self,
-        encoder: EncoderModel,
-        reference: Iterable[Text],
-        convention: Convention = "paper",
-    ) -> None:
+    def __init__(self, encoder: EncoderModel, reference: Iterable[Text]) -> None:
         config, layers = encoder.model.config, encoder.layers
-        self._first = 0 if convention == "paper" else 1
+        heads, width = int(config.num_attention_heads), int(config.hidden_size)
         places = min(PLACES, max(len(encoder.token_ids(text)) for text in reference))
-        heads = int(config.num_attention_heads)
-        shapes = {
-            "words": (layers + 1 - self._first, places, int(config.hidden_size)),
-            "pairs": (layers, heads, places, places),
-        }
-        super().__init__(shapes)
-        self.places, self.convention = places, convention
-        self.name, self._entries = "COVER", np.zeros(0, dtype=np.int64)
+        super().__init__(
+            {"words": (layers + 1, places, width), "pairs": (layers, heads, places, places)}
+        )
+        self.name, self.places = "COVER", places
+        self._neurons = (layers + 1) * PLACES * width + layers * heads * PLACES**2
+        self._entries = np.zeros(0, dtype=np.int64)
         self._masks: Masks | None = None
 
     def masked(self, encoder: EncoderModel, masks: Masks) -> SectionCoverage:
@@ -212,22 +202,22 @@ class SectionCoverage(Coverage):
         other._entries = masks.vocabulary.table(encoder.tokenizer)
         return other
 
-    def extent(self, one: Activations) -> Mapping[str, tuple[Any, Floats, Floats]]:
+    def extent(self, computed: Activations) -> Mapping[str, tuple[Any, Floats, Floats]]:
         """The value of each token, and of each pair of them."""
-        words = np.stack([state[: self.places] for state in one.hidden[self._first :]])
-        pairs = np.stack([layer[:, : self.places, : self.places] for layer in one.attentions])
+        words = np.stack([state[: self.places] for state in computed.hidden])
+        pairs = np.stack([layer[:, : self.places, : self.places] for layer in computed.attentions])
         at = slice(words.shape[1])
         return {"words": ((slice(None), at), words, words), "pairs": ((..., at, at), pairs, pairs)}
 
-    def marks(self, one: Activations) -> Marks:
+    def marks(self, computed: Activations) -> Marks:
         """The sections that a text lies in."""
         found = {
             part: (where, self._sections(part, where, values))
-            for part, (where, values, _) in self.extent(one).items()
+            for part, (where, values, _) in self.extent(computed).items()
         }
         if self._masks is not None:
             words, pairs = found["words"][1], found["pairs"][1]
-            tokens = self._entries[one.input_ids[: words.shape[1]]]
+            tokens = self._entries[computed.input_ids[: words.shape[1]]]
             words *= self._masks.words[tokens][:, None]
             pairs *= self._masks.pairs[np.ix_(tokens, tokens)]
         return found
@@ -240,21 +230,13 @@ class SectionCoverage(Coverage):
         within = (values >= low) & (values <= high) & (span > 0)
         section = np.subtract(values, low, dtype=np.float64) * BINS / np.where(within, span, 1.0)
         numbers = np.where(within, np.minimum(section, BINS - 1), 0).astype(np.uint8)
-        one_bit = (1 << np.arange(BINS)).astype(self.bits_type)
-        return np.asarray(one_bit[numbers] * within)
+        sections = (1 << np.arange(BINS)).astype(self.bits_type)
+        return np.asarray(sections[numbers] * within)
 
-    @cached_property
+    @property
     def total(self) -> float:
-        """B (N_w + N_a), by the convention."""
-        varying = sum(int((low < self.high[part]).sum()) for part, low in self.low.items())
-        if not varying:
-            raise AnalysisError(
-                "no neuron has a range to cut", hint="pass a larger reference corpus"
-            )
-        if self.convention == "reached":
-            return float(BINS * varying)
-        (states, _, width), (layers, heads, *_) = (low.shape for low in self.low.values())
-        return float(BINS * (states * PLACES * width + layers * heads * PLACES**2))
+        """B (N_w + N_a)."""
+        return BINS * self._neurons
 
 
 def build_metrics(
@@ -263,7 +245,6 @@ def build_metrics(
     reference: Iterable[Text],
     *,
     masks: Masks | None = None,
-    convention: Convention = "paper",
 ) -> dict[str, Coverage]:
     """Metrics of `METRICS` with nothing covered, by name; one pass over a corpus sets their ranges.
 
@@ -292,12 +273,12 @@ def build_metrics(
     if "boundary" in names:
         made["boundary"] = BoundaryCoverage(encoder)
     if {"cover", "mncover"} & {*names}:
-        made["cover"] = SectionCoverage(encoder, reference, convention)
+        made["cover"] = SectionCoverage(encoder, reference)
 
     def ranges() -> dict[str, Floats]:
-        for one in encoder.shown_activations(reference, "bounds"):
+        for computed in encoder.activations(reference, "bounds"):
             for metric in made.values():
-                metric.widen(one)
+                metric.widen(computed)
         return {
             f"{name} {part} {end}": array
             for name, metric in made.items()
@@ -305,7 +286,7 @@ def build_metrics(
             for part, array in getattr(metric, end).items()
         }
 
-    decides = [str(encoder.device), reference, sorted(made), convention]
+    decides = [str(encoder.device), reference, sorted(made)]
     found = kept_arrays(encoder.fingerprint, f"ranges {fingerprint_of(decides)}", ranges)
     for name, metric in made.items():
         for part in metric.state:

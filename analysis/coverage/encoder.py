@@ -7,7 +7,7 @@ thread, and several threads compute several texts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +17,8 @@ import numpy.typing as npt
 from s2lct.analysis.judge import load_model
 from s2lct.engines import batches_at_once
 from s2lct.errors import AnalysisError
-from s2lct.leaderboard.models.built_in import WORD_LISTS
 from s2lct.leaderboard.models.network import Network, model_fingerprint
 from s2lct.progress import bar
-
-_KINDS = "of the BERT, RoBERTa, DistilBERT, MiniLM or DeBERTa kind"
 
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
@@ -58,23 +55,17 @@ class EncoderModel(Network):
     """
 
     def __init__(self, tokenizer: Any, model: Any, name: str = "model") -> None:
-        if getattr(model.config, "is_encoder_decoder", False):
-            raise _no_encoder(name, "it is an encoder with a decoder")
         if getattr(model.config, "_attn_implementation", "eager") != "eager":
             model.set_attn_implementation("eager")
         super().__init__(tokenizer, model.eval(), name)
         self.fingerprint = model_fingerprint(tokenizer, model)
         try:
-            probe = self._computed("A text of a few words.")
-        except (AttributeError, TypeError, ValueError) as error:
-            raise _no_encoder(name, str(error).splitlines()[0]) from error
-        if not probe.attentions or not probe.hidden:
-            raise AnalysisError(
-                f"model {name}: returns no attention weights, even with eager attention",
-                hint=f"pass an encoder {_KINDS}",
-            )
-        if all((np.triu(layer[0], 1) == 0).all() for layer in probe.attentions):
-            raise _no_encoder(name, "it is decoder-only: no token looks at a later one")
+            attentions = self._computed("A text of a few words.").attentions
+        except (AttributeError, TypeError, ValueError):
+            attentions = ()
+        # In a decoder no token looks at a later one.
+        if not any(np.triu(layer[0], 1).any() for layer in attentions):
+            raise _no_encoder(name)
 
     @property
     def device(self) -> Any:
@@ -86,64 +77,55 @@ class EncoderModel(Network):
         """How many encoder layers it has."""
         return int(self.model.config.num_hidden_layers)
 
+    def encoded(self, texts: Sequence[Text]) -> Any:
+        """A batch of texts as the model takes it, padded; of a pair, the longer text is cut."""
+        pairs = not isinstance(texts[0], str)
+        given = map(list, zip(*texts, strict=True)) if pairs else (list(texts),)
+        return self.tokenizer(
+            *given,
+            truncation=True,
+            max_length=self.most_tokens,
+            padding=len(texts) > 1,
+            return_token_type_ids=None if pairs else False,
+            return_tensors="pt",
+        ).to(self.device)
+
     def token_ids(self, text: Text) -> list[int]:
-        """A text's tokens, special ones included, cut after `most_tokens`.
+        """A text's tokens, special ones included, as many as the model reads."""
+        ids: list[int] = self.encoded([text])["input_ids"][0].tolist()
+        return ids
 
-        Of a pair, the longer text is cut.
-        """
-        given = (text,) if isinstance(text, str) else text
-        return list(
-            self.tokenizer(*given, truncation=True, max_length=self.most_tokens)["input_ids"]
-        )
-
-    def pair_types(self, ids: Any) -> dict[str, Any]:
-        """Which text of a pair each token is of, as the model's argument; none where it has none.
-
-        Token ids and types are tensors of shape (pairs, tokens).
-        """
-        if "token_type_ids" not in self.tokenizer.model_input_names:
-            return {}
-        ends = (ids == self.tokenizer.sep_token_id).long()
-        second = (ends.cumsum(dim=1) - ends > 0) & (ids != self.tokenizer.pad_token_id)
-        return {"token_type_ids": second.long()}
-
-    def activations(self, texts: Iterable[Text]) -> Iterator[Activations]:
-        """What the model computes for each text, in their order; few are held at a time."""
-        return batches_at_once(self._computed, texts, on_cpu=self.device.type == "cpu")
-
-    def shown_activations(self, texts: Iterable[Text], name: str) -> Iterator[Activations]:
-        """Likewise, with a bar of that name."""
+    def activations(self, texts: Iterable[Text], name: str = "") -> Iterator[Activations]:
+        """What the model computes for each text, in their order, with a bar of that name."""
         texts = list(texts)
-        shown = bar(name, len(texts))
-        for one in self.activations(texts):
-            yield one
-            shown(1)
+        advance = bar(name, len(texts)) if name else None
+        for computed in batches_at_once(self._computed, texts, on_cpu=self.device.type == "cpu"):
+            yield computed
+            if advance is not None:
+                advance(1)
 
     def _computed(self, text: Text) -> Activations:
         import torch
 
-        ids = self.token_ids(text)
-        inputs = torch.tensor([ids], device=self.device)
-        types = {} if isinstance(text, str) else self.pair_types(inputs)
+        inputs = self.encoded([text])
         with torch.inference_mode():
-            found = self.model(
-                input_ids=inputs,
-                attention_mask=torch.ones_like(inputs),
-                output_hidden_states=True,
-                output_attentions=True,
-                **types,
-            )
+            found = self.model(**inputs, output_hidden_states=True, output_attentions=True)
 
-        def of(tensors: Any) -> tuple[Floats, ...]:
+        def arrays(tensors: Any) -> tuple[Floats, ...]:
             return tuple(tensor[0].float().cpu().numpy() for tensor in tensors or ())
 
-        (logits,) = of([found.logits])
-        return Activations(np.array(ids), of(found.hidden_states), of(found.attentions), logits)
+        return Activations(
+            inputs["input_ids"][0].cpu().numpy(),
+            arrays(found.hidden_states),
+            arrays(found.attentions),
+            *arrays([found.logits]),
+        )
 
 
-def _no_encoder(name: str, why: str) -> AnalysisError:
+def _no_encoder(name: str) -> AnalysisError:
     return AnalysisError(
-        f"model {name}: is no encoder ({why})", hint=f"pass a sequence classifier {_KINDS}"
+        f"model {name}: is no encoder whose attention can be seen",
+        hint="pass a sequence classifier of the BERT, RoBERTa, DistilBERT, MiniLM or DeBERTa kind",
     )
 
 
@@ -154,9 +136,7 @@ def load_encoder(name: str, *, device: str = "auto") -> EncoderModel:
         AnalysisError: the model is no encoder.
         ScoringError: there is no such model, or it has no classification head.
     """
-    if name in WORD_LISTS:
-        raise _no_encoder(name, "it is a list of words and has no neurons")
     loaded = load_model(name, device=device)
     if not isinstance(loaded, Network):
-        raise _no_encoder(name, "it is no network of transformers")
+        raise _no_encoder(name)
     return EncoderModel(loaded.tokenizer, loaded.model, loaded.name)

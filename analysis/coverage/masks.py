@@ -17,7 +17,6 @@ from safetensors.numpy import save
 from s2lct.analysis.coverage.encoder import Booleans, EncoderModel, Integers, Text
 from s2lct.errors import AnalysisError
 from s2lct.files import write_bytes
-from s2lct.identity import fingerprint_of
 
 VOCABULARY = 5_000
 _KIND = "s2lct masks"
@@ -71,20 +70,19 @@ class Masks:
 
     @property
     def digest(self) -> str:
-        """SHA-256 over words, pairs and vocabulary."""
-        arrays = [
-            hashlib.sha256(np.ascontiguousarray(mask).tobytes()).hexdigest()
-            for mask in (self.words, self.pairs)
-        ]
-        return fingerprint_of([self.vocabulary.pieces, *arrays])
+        """SHA-256 over all of it."""
+        return hashlib.sha256(self._content()).hexdigest()
 
     def save(self, path: Path) -> None:
         """Write them as safetensors, whole or not at all."""
+        write_bytes(path, self._content())
+
+    def _content(self) -> bytes:
         described = {"pieces": self.vocabulary.pieces, "about": dict(self.about)}
         # One entry: safetensors writes several in an order of its own each time.
         metadata = {_KIND: json.dumps(described, ensure_ascii=False, sort_keys=True)}
         arrays = {"words": np.packbits(self.words), "pairs": np.packbits(self.pairs, axis=1)}
-        write_bytes(path, save(arrays, metadata))
+        return save(arrays, metadata)
 
     @classmethod
     def load(cls, path: Path, encoder: EncoderModel | None = None) -> Masks:

@@ -27,17 +27,15 @@ and a word and itself always count, as in the authors' code. A pair that never o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.nn.utils.rnn import pad_sequence
 
-from s2lct.analysis.coverage.encoder import Booleans, EncoderModel, Floats, Text
+from s2lct.analysis.coverage.encoder import EncoderModel, Floats, Text
 from s2lct.analysis.coverage.masks import Masks, Vocabulary
 from s2lct.errors import AnalysisError
 from s2lct.identity import rng_for, shuffle_key
@@ -61,8 +59,7 @@ class Masked(NamedTuple):
     pairs: torch.Tensor
 
 
-@dataclass(frozen=True, slots=True)
-class LearnedMasks:
+class LearnedMasks(NamedTuple):
     """What WIMASK learned.
 
     Attributes:
@@ -71,12 +68,10 @@ class LearnedMasks:
         pairs: likewise of pairs, shape (V, V); row i's word receives column j's. Exactly 1/2 where
             training has not seen the pair.
         masks: M_W and M_A, and about them how many words and pairs are ``…_kept`` and
-            ``…_seen``; mean ``losses`` over the last epoch; least, mean and greatest of the
-            ``word_probabilities`` of words that occur; and the ``fidelity``: the share
-            of ``held_out`` texts of which the masked model says what the model says, words masked
-            by the trained layer (the paper's Table 5), ``…_of_masks``, masked by M_W, and
-            ``…_untrained``, by the layer before its first step. Nothing was masked where the
-            untrained one is as faithful: fidelity alone is no merit.
+            ``…_seen``; least, mean and greatest of the ``word_probabilities`` of words that occur;
+            the ``fidelity``, which is the share of ``held_out`` texts for which the masked model
+            predicts what the model predicts (the paper's Table 5), and ``fidelity_untrained``, by
+            the layer before its first step. Nothing was masked where that is as high.
     """
 
     words: Floats
@@ -90,11 +85,11 @@ class Bottleneck(nn.Module):
     def __init__(self, entries: int, width: int) -> None:
         super().__init__()
         self.entries = entries
-        # One logit a pair, as a table with sparse gradients: a step touches its own pairs alone.
+        # A logit a pair, as a table with sparse gradients: a step touches its pairs alone.
         self.pair_logits = nn.Embedding(entries * entries, 1, sparse=True)
         nn.init.zeros_(self.pair_logits.weight)
         # At first next to nothing is mixed in and most words pass: training starts from the model's
-        # own predictions and takes away, instead of searching for them in noise.
+        # predictions and takes away, instead of searching for them in noise.
         self.neighbours = nn.Linear(width, width, bias=False)
         nn.init.normal_(self.neighbours.weight, std=1e-3)
         self.word_layer = nn.Linear(width, 1)
@@ -106,15 +101,13 @@ class Bottleneck(nn.Module):
         embedded: torch.Tensor,
         entries: torch.Tensor,
         mask: torch.Tensor,
-        *,
         draws: torch.Generator | None = None,
-        word_mask: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, Masked]:
         """M_W · e' of e, shape (texts, tokens, width), e itself where there is no word; and masks.
 
         Entries are of the vocabulary, the mask is 1 for words, 0 for padding and special tokens,
         both of shape (texts, tokens). Masks are drawn in training; without draws, what is more
-        probable than not. A word mask, shape (V,), stands in place of the word layer's own.
+        probable than not.
         """
         real, both = mask.bool(), word_pairs(mask)
         codes = entries[:, :, None] * self.entries + entries[:, None, :]
@@ -124,11 +117,7 @@ class Bottleneck(nn.Module):
         degree = adjacent.sum(dim=2, keepdim=True).clamp(min=1)
         mixed = embedded + F.relu(self.neighbours(adjacent @ embedded / degree))
         word_logits = self.word_layer(embedded)[:, :, 0]
-        if word_mask is None:
-            let_through = _drawn(word_logits, draws)
-        else:
-            let_through = word_mask.to(embedded.dtype)[entries]
-        let_through = torch.where(real, let_through, 1.0)
+        let_through = torch.where(real, _drawn(word_logits, draws), 1.0)
         masked = Masked(word_logits.sigmoid() * real, logits.sigmoid() * both)
         return mixed * let_through[:, :, None], masked
 
@@ -176,10 +165,9 @@ def loss_terms(
 
 
 class Batch(NamedTuple):
-    """Texts by number, and what a model is given of them; see `Bottleneck.forward`."""
+    """What a model is given of some texts; entries and words as in `Bottleneck.forward`."""
 
-    numbers: list[int]
-    inputs: dict[str, torch.Tensor]
+    inputs: Any
     entries: torch.Tensor
     words: torch.Tensor
 
@@ -207,45 +195,62 @@ class MaskedModel:
                 hint="pass an encoder of the BERT, RoBERTa, DistilBERT, MiniLM or DeBERTa kind",
             )
 
-    def batches(self, texts: Sequence[Text], key: Callable[[int], Any] = int) -> list[Batch]:
-        """Texts of like length together; equally long ones in the order of their number's key."""
-        tokens = [torch.tensor(self.encoder.token_ids(text)) for text in texts]
-        order = sorted(range(len(tokens)), key=lambda n: (len(tokens[n]), key(n)))
-        padding, device = self.encoder.tokenizer.pad_token_id or 0, self.encoder.device
+    def batches(self, texts: Sequence[Text]) -> list[Batch]:
+        """Texts of like length together; equally long ones in their order."""
+        order = sorted(texts, key=lambda text: len(self.encoder.token_ids(text)))
         found = []
         for start in range(0, len(order), BATCH):
-            numbers = order[start : start + BATCH]
-            rows = [tokens[number] for number in numbers]
-            ids = pad_sequence(rows, batch_first=True, padding_value=padding).to(device)
-            mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True).to(device)
-            types = {} if isinstance(texts[0], str) else self.encoder.pair_types(ids)
-            words = mask * ~torch.isin(ids, self._special)
-            inputs = {"input_ids": ids, "attention_mask": mask, **types}
-            found.append(Batch(numbers, inputs, self._table[ids], words))
+            inputs = self.encoder.encoded(order[start : start + BATCH])
+            ids = inputs["input_ids"]
+            words = inputs["attention_mask"] * ~torch.isin(ids, self._special)
+            found.append(Batch(inputs, self._table[ids], words))
         return found
 
-    def logits(self, batch: Batch) -> torch.Tensor:
-        """What the model itself says, shape (texts, classes)."""
-        found: torch.Tensor = self.encoder.model(**batch.inputs).logits
-        return found
+    @torch.no_grad()
+    def predictions(self, batch: Batch) -> torch.Tensor:
+        """The number of the model's own likeliest class, shape (texts,)."""
+        classes: torch.Tensor = self.encoder.model(**batch.inputs).logits.argmax(1)
+        return classes
 
-    def masked_logits(self, batch: Batch, **options: Any) -> tuple[torch.Tensor, Masked]:
-        """What it says behind the bottleneck, and the masks' probabilities.
-
-        For the options see `Bottleneck.forward`.
-        """
+    def masked_logits(
+        self, batch: Batch, draws: torch.Generator | None = None
+    ) -> tuple[torch.Tensor, Masked]:
+        """Logits behind the bottleneck, shape (texts, classes), and the masks' probabilities."""
         seen: list[Masked] = []
 
         def hook(module: Any, inputs: Any, embedded: torch.Tensor) -> torch.Tensor:
-            through, masked = self.bottleneck(embedded, batch.entries, batch.words, **options)
+            through, masked = self.bottleneck(embedded, batch.entries, batch.words, draws)
             seen.append(masked)
             return through  # type: ignore[no-any-return]
 
         handle = self._embeddings.register_forward_hook(hook)
         try:
-            return self.logits(batch), seen[0]
+            return self.encoder.model(**batch.inputs).logits, seen[0]
         finally:
             handle.remove()
+
+    @torch.no_grad()
+    def fidelity(self, batches: Sequence[Batch]) -> float:
+        """The share of texts for which the masked model predicts what the model predicts."""
+        agree = torch.cat(
+            [self.masked_logits(b)[0].argmax(1) == self.predictions(b) for b in batches]
+        )
+        return float(agree.double().mean())
+
+    @torch.no_grad()
+    def word_probabilities(self, batches: Sequence[Batch]) -> Floats:
+        """Mean probability over each word's occurrences in the texts, shape (V,)."""
+        size = self.bottleneck.entries
+        sums, counts = torch.zeros(size, dtype=torch.float64), torch.zeros(size)
+        for batch in batches:
+            _, masked = self.masked_logits(batch)
+            real = batch.words.bool()
+            entries = batch.entries[real].cpu()
+            sums.index_add_(0, entries, masked.words[real].double().cpu())
+            counts.index_add_(0, entries, torch.ones(len(entries)))
+        means = sums / counts.clamp(min=1)
+        means[self.special_entries[self.special_entries < size - 1]] = 1.0
+        return means.float().numpy()
 
 
 def learn_masks(
@@ -256,7 +261,6 @@ def learn_masks(
     epochs: int = 10,
     learning_rate: float = 1e-5,
     seed: int = 0,
-    keep_words: float = 1.0,
     vocabulary: Vocabulary | None = None,
 ) -> LearnedMasks:
     """Learn the masks of a model, whose weights stay as they are, and measure their fidelity.
@@ -268,7 +272,6 @@ def learn_masks(
         epochs: passes over the texts.
         learning_rate: the paper's by default.
         seed: of weights, order and draws.
-        keep_words: for this share of the words, the most probable, M_W may be 1.
         vocabulary: the commonest pieces of the texts by default.
 
     Raises:
@@ -283,23 +286,21 @@ def learn_masks(
     torch.manual_seed(seed)
     model = MaskedModel(encoder, vocabulary)
     tests, size = model.batches(held_out), vocabulary.size
-    untrained, _ = _fidelity(model, tests, torch.ones(size).bool())
-    losses = _train(model, texts, epochs, learning_rate, seed)
-    words = _word_probabilities(model, model.batches(texts))
-    word_mask = kept_words(words, keep_words)
+    untrained = model.fidelity(tests)
+    keys = {n: shuffle_key(seed, "text", "0", str(n)) for n in range(len(texts))}
+    batches = model.batches([texts[n] for n in sorted(keys, key=keys.__getitem__)])
+    _train(model, batches, epochs, learning_rate, seed)
+    words = model.word_probabilities(batches)
     logits = model.bottleneck.pair_logits.weight.detach().view(size, size)
     pairs = logits.sigmoid().cpu().numpy()
-    pair_mask = pairs > KEPT_ABOVE
+    word_mask, pair_mask = words > KEPT_ABOVE, pairs > KEPT_ABOVE
     pairs_kept = int(pair_mask.sum())
     np.fill_diagonal(pair_mask, True)
     learned = words[(words > 0) & (words < 1)]
-    by_layer, by_mask = _fidelity(model, tests, torch.from_numpy(word_mask))
     about = {
         "held_out": len(held_out),
-        "fidelity": by_layer,
-        "fidelity_of_masks": by_mask,
+        "fidelity": model.fidelity(tests),
         "fidelity_untrained": untrained,
-        "losses": losses,
         "words_kept": int(word_mask.sum()),
         "words_seen": int((words > 0).sum()),
         "word_probabilities": {
@@ -312,48 +313,25 @@ def learn_masks(
     return LearnedMasks(words, pairs, Masks(vocabulary, word_mask, pair_mask, about))
 
 
-def kept_words(words: Floats, most: float = 1.0) -> Booleans:
-    """M_W of probabilities, both of shape (V,): above 1/2, and among the highest ``most`` share.
-
-    Nothing in the loss takes a word that does not matter below 1/2, the KL divergence only draws it
-    there: with little training every word stays above. The order of probabilities then still says
-    which words matter most; of equally probable ones the commoner.
-    """
-    kept = np.zeros(len(words), dtype=bool)
-    kept[np.argsort(-words, kind="stable")[: int(most * len(words))]] = True
-    return np.asarray(kept & (words > KEPT_ABOVE))
-
-
 def _train(
-    model: MaskedModel, texts: Sequence[Text], epochs: int, learning_rate: float, seed: int
-) -> dict[str, float]:
-    """Train the bottleneck; means of the loss and its terms over the last epoch."""
+    model: MaskedModel, batches: Sequence[Batch], epochs: int, learning_rate: float, seed: int
+) -> None:
+    """Train the bottleneck to leave the model's predictions as they are."""
     layer = model.bottleneck
     dense = [*layer.neighbours.parameters(), *layer.word_layer.parameters()]
     optimizers = [
         torch.optim.Adam(dense, lr=learning_rate),
         torch.optim.SparseAdam([layer.pair_logits.weight], lr=learning_rate),
     ]
-    with torch.no_grad():
-        predicted = {
-            number: found
-            for batch in model.batches(texts)
-            for number, found in zip(batch.numbers, model.logits(batch).argmax(1), strict=True)
-        }
-    step, sums = 0, dict[str, float]()
-    shown = bar("steps", epochs * -(-len(texts) // BATCH))
+    predicted = [model.predictions(batch) for batch in batches]
+    step = 0
+    shown = bar("steps", epochs * len(batches))
     for epoch in range(epochs):
-
-        def key(number: int, epoch: int = epoch) -> Any:
-            return shuffle_key(seed, "text", str(epoch), str(number))
-
-        order = model.batches(texts, key)
+        order = list(zip(batches, predicted, strict=True))
         rng_for(seed, "batches", str(epoch)).shuffle(order)
-        sums = {}
-        for batch in order:
+        for batch, wanted in order:
             drawn = rng_for(seed, "step", str(step)).getrandbits(62)
-            logits, masked = model.masked_logits(batch, draws=torch.Generator().manual_seed(drawn))
-            wanted = torch.stack([predicted[number] for number in batch.numbers])
+            logits, masked = model.masked_logits(batch, torch.Generator().manual_seed(drawn))
             terms = loss_terms(logits, wanted, masked, batch.words)
             loss = terms["cross_entropy"] + BETA * (
                 terms["words"] + terms["pairs"] + terms["sparse"]
@@ -363,38 +341,5 @@ def _train(
             loss.backward(inputs=list(layer.parameters()))  # the model's own stay as they are
             for optimizer in optimizers:
                 optimizer.step()
-            for name, term in {"loss": loss, **terms}.items():
-                sums[name] = sums.get(name, 0.0) + term.item() / len(order)
             step += 1
             shown(1, f"cross entropy {terms['cross_entropy'].item():.3f}")
-    return sums
-
-
-@torch.no_grad()
-def _word_probabilities(model: MaskedModel, texts: Sequence[Batch]) -> Floats:
-    """Mean probability over each word's occurrences in the texts, shape (V,)."""
-    size = model.bottleneck.entries
-    sums, counts = torch.zeros(size, dtype=torch.float64), torch.zeros(size)
-    for batch in texts:
-        _, masked = model.masked_logits(batch)
-        real = batch.words.bool()
-        entries = batch.entries[real].cpu()
-        sums.index_add_(0, entries, masked.words[real].double().cpu())
-        counts.index_add_(0, entries, torch.ones(len(entries)))
-    means = sums / counts.clamp(min=1)
-    means[model.special_entries[model.special_entries < size - 1]] = 1.0
-    return means.float().numpy()
-
-
-@torch.no_grad()
-def _fidelity(
-    model: MaskedModel, texts: Sequence[Batch], word_mask: torch.Tensor
-) -> tuple[float, float]:
-    """Agreement with the model itself: words masked by the layer, and by the vocabulary's mask."""
-    agree, count = [0, 0], sum(len(batch.numbers) for batch in texts)
-    for batch in texts:
-        target = model.logits(batch).argmax(1)
-        for place, given in enumerate((None, word_mask.to(target.device))):
-            masked, _ = model.masked_logits(batch, word_mask=given)
-            agree[place] += int((masked.argmax(1) == target).sum())
-    return agree[0] / count, agree[1] / count

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from s2lct.builder.language.replies import REPLIES
+from s2lct.builder.language.operations import REPLIES
 from s2lct.builder.models.masked_lm import TransformersMaskedLM
 
 _WORD = re.compile(r"\d+(?:[.,]\d+)+|\w+(?:['’-]\w+)*|[^\w\s]")

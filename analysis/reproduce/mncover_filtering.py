@@ -1,58 +1,64 @@
-"""Tables 1 and 6 of MNCOVER: do the tests that raise coverage fail more often than the others?
+"""Tables 1 and 6 and Figure 4 of MNCOVER: what stays where texts must raise coverage.
 
-In their order, the cases of a test stay that raise coverage at all. The increments that they
-brought are cut at their ten deciles; at each, those stay whose increment is as large. Beside the
-failure rates of these ten subsets, the last of which is a single case (and ties), stands what
-chance gives: subsets of the same sizes, nested alike, of cases drawn at random.
+Tables 1 and 6: do the cases that raise coverage fail more often than the others? In their order,
+the cases of a test stay that raise coverage at all. The increments that they brought are cut at
+their ten deciles; at each, those stay whose increment is as large. Beside the failure rates of
+these ten subsets, the last of which is a single case (and ties), stands what chance gives: subsets
+of the same sizes, nested alike, of cases drawn at random.
+
+Figure 4: training sentences go through the transformations of experiment 4, each for itself. A text
+is dropped if it adds less than a threshold. The paper's unit cannot be coverage itself, of which no
+text can add 0.1 and few 0.001; so growth is taken both ways: as coverage, and as a share of what is
+covered already.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic import TypeAdapter
-from scipy import stats
 
-from s2lct.analysis.coverage.criteria import Coverage
-from s2lct.analysis.coverage.encoder import EncoderModel, Floats, Text
-from s2lct.analysis.coverage.suites import given, holds_pairs, read_pairs
+from s2lct.analysis.augment import TRANSFORMATIONS
+from s2lct.analysis.coverage.criteria import Coverage, Marks
+from s2lct.analysis.coverage.encoder import EncoderModel, Text
+from s2lct.analysis.coverage.measure import Curve, drawing, holds_pairs, read_pairs
 from s2lct.analysis.kept import kept
+from s2lct.analysis.plots import picture, style
 from s2lct.analysis.reproduce.mncover_tables import (
-    COVER,
     METRICS,
     MNCOVER,
     Neurons,
-    neurons_of,
+    Rows,
+    by_model,
+    reach,
 )
-from s2lct.analysis.reproduce.runner import Cell, Inputs, PaperTable, Reproduction, described
+from s2lct.analysis.reproduce.runner import Cell, Inputs, Reproduction, described
 from s2lct.errors import AnalysisError
-from s2lct.identity import fingerprint_of
+from s2lct.identity import fingerprint_of, rng_for
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import rule_for
 from s2lct.suite.checklist import read_checklist
 
 SHUFFLES = 200
 DECILES = tuple(tenth / 10 for tenth in range(1, 11))
-NAMES = {COVER: "COVER", MNCOVER: "MNCOVER"}
-Printed = Mapping[str, Any]
-"""What the paper prints of a test, see ``tables.yaml``."""
+PRINTED: dict[float, float] = described("mncover-figure4")["printed"]
+UNITS = ("coverage", "share")
+_POINTS = 40
 
 
-@dataclass(frozen=True, slots=True)
-class TriedTest:
+class TriedTest(NamedTuple):
     """A test's name, its cases that are tried with what passes, and how many it has."""
 
     name: str
-    cases: tuple[tuple[Text, frozenset[str]], ...]
+    cases: list[tuple[Text, frozenset[str]]]
     whole: int
 
 
-@dataclass(frozen=True, slots=True)
-class Passed:
+class Passed(NamedTuple):
     """A test gone through: which cases fail, and how much coverage each brought, by metric."""
 
     name: str
@@ -60,32 +66,21 @@ class Passed:
     failed: list[bool]
     increments: dict[str, list[float]]
 
-    @property
-    def rate(self) -> float:
-        """The share of the cases tried that fail."""
-        return float(np.mean(self.failed))
 
-
-@dataclass(frozen=True, slots=True)
-class Filtered:
+class Filtered(NamedTuple):
     """What a metric leaves of a test at the ten deciles, and what chance leaves.
 
     Attributes:
         kept: cases that raised coverage at all.
         sizes: of the ten subsets.
-        rates: their failure rates.
-        control: mean over shuffles of the greatest and of the mean rate of subsets as large.
+        figures: the greatest and the mean of their failure rates.
+        control: likewise of subsets as large, means over shuffles.
     """
 
     kept: int
-    sizes: tuple[int, ...]
-    rates: tuple[float, ...]
+    sizes: list[int]
+    figures: tuple[float, float]
     control: tuple[float, float]
-
-    @property
-    def figures(self) -> tuple[float, float]:
-        """The greatest and the mean of the ten rates."""
-        return max(self.rates), float(np.mean(self.rates))
 
 
 def read_tests(paths: Iterable[Path], limit: int) -> list[TriedTest]:
@@ -99,11 +94,11 @@ def read_tests(paths: Iterable[Path], limit: int) -> list[TriedTest]:
         if holds_pairs(path):
             for pair in read_pairs(path):
                 expected = frozenset(name.casefold() for name in pair.expected)
-                found.setdefault(pair.capability, []).append((given(pair), expected))
+                found.setdefault(pair.test, []).append((pair.texts, expected))
         else:
             for case in read_checklist(path):
                 found.setdefault(case.test, []).append((case.text, frozenset(case.passes)))
-    return [TriedTest(name, tuple(cases[:limit]), len(cases)) for name, cases in found.items()]
+    return [TriedTest(name, cases[:limit], len(cases)) for name, cases in found.items()]
 
 
 def pass_through(encoder: EncoderModel, test: TriedTest, start: Mapping[str, Coverage]) -> Passed:
@@ -118,20 +113,21 @@ def pass_through(encoder: EncoderModel, test: TriedTest, start: Mapping[str, Cov
     texts = [text for text, _ in test.cases]
     states = {name: metric.emptied().merge(metric) for name, metric in start.items()}
     increments: dict[str, list[float]] = {name: [] for name in states}
-    logits: list[Floats] = []
-    for one in encoder.shown_activations(texts, test.name):
+    logits = []
+    for computed in encoder.activations(texts, test.name):
         for name, state in states.items():
-            marks = state.marks(one)
+            marks = state.marks(computed)
             increments[name].append(state.growth(marks))
             state.add(marks)
-        logits.append(one.logits.astype(np.float64))
-    rows = np.exp(np.stack(logits) - np.max(logits, axis=1, keepdims=True))
+        logits.append(computed.logits.astype(np.float64))
     if isinstance(texts[0], str):
+        rows = np.exp(np.stack(logits) - np.max(logits, axis=1, keepdims=True))
         rule = rule_for(encoder.classes, model=encoder.name)
         names: tuple[str, ...] = LABELS
         labels = rule.labels(rows / rows.sum(axis=1, keepdims=True)).tolist()
     else:
-        names, labels = tuple(map(str.casefold, encoder.classes)), rows.argmax(axis=1).tolist()
+        names = tuple(map(str.casefold, encoder.classes))
+        labels = np.argmax(logits, axis=1).tolist()
     for text, expected in test.cases:
         if not expected or expected - {*names}:
             raise AnalysisError(
@@ -141,7 +137,7 @@ def pass_through(encoder: EncoderModel, test: TriedTest, start: Mapping[str, Cov
             )
     failed = [
         names[label] not in expected
-        for (_, expected), label in zip(test.cases, labels, strict=True)
+        for label, (_, expected) in zip(labels, test.cases, strict=True)
     ]
     return Passed(test.name, test.whole, failed, increments)
 
@@ -166,24 +162,7 @@ def filtered(
         [rng.permutation(fails).cumsum()[last] / (last + 1) for _ in range(SHUFFLES)]
     )
     control = float(by_chance.max(axis=1).mean()), float(by_chance.mean())
-    return Filtered(len(raising), tuple(sizes), tuple(rates), control)
-
-
-Shown = Sequence[tuple[Passed, Mapping[str, Filtered | None]]]
-
-
-def left_of(passed: Sequence[Passed], *, seed: int = 0) -> Shown:
-    """Each test with what each metric leaves of it."""
-    return [
-        (
-            one,
-            {
-                metric: filtered(brought, one.failed, name=one.name, seed=seed)
-                for metric, brought in one.increments.items()
-            },
-        )
-        for one in passed
-    ]
+    return Filtered(len(raising), sizes, (max(rates), float(np.mean(rates))), control)
 
 
 def table1(inputs: Inputs) -> Reproduction:
@@ -198,117 +177,213 @@ def table6(inputs: Inputs) -> Reproduction:
 
 def _filtered(inputs: Inputs, *, pairs: bool) -> Reproduction:
     inputs.need("model", "checklist", "reference")
-    about = described(inputs.name)
-    tests = read_tests(inputs.checklist, inputs.limit or about["cases"])
+    table = described(inputs.name)
+    tests = read_tests(inputs.checklist, inputs.limit or table["cases"])
     if any(isinstance(text, str) == pairs for test in tests for text, _ in test.cases):
         raise AnalysisError(
             f"{inputs.name}: --checklist holds {'single texts' if pairs else 'pairs'}",
             hint=f"run mncover-table{1 if pairs else 6}, or pass other --checklist files",
         )
-    tables, verdicts = [], []
-    for model in inputs.model:
-        neurons = neurons_of(model, inputs)
-        shown = left_of([_kept_pass(neurons, test) for test in tests], seed=inputs.seed)
-        tables.append(
-            PaperTable.of(
-                inputs.name,
-                rows_of(shown, about["printed"]),
-                number=6 if pairs else 1,
-                model=model,
-                shuffles=SHUFFLES,
-                masks=neurons.about_masks,
-                reference=len(neurons.reference),
+
+    def make(neurons: Neurons) -> tuple[Rows, str, dict[str, Any]]:
+        def passed(test: TriedTest) -> Passed:
+            cases = [[text, sorted(expected)] for text, expected in test.cases]
+            decides = fingerprint_of([neurons.decides, test.name, test.whole, cases])
+            return kept(
+                neurons.encoder.fingerprint,
+                ["passed", decides],
+                TypeAdapter(Passed),
+                lambda: pass_through(neurons.encoder, test, neurons.trained),
             )
-        )
-        verdicts.append(f"{model}: {verdict(shown)}")
-    return Reproduction(tables, "\n\n".join(verdicts))
+
+        about = {
+            "number": 6 if pairs else 1,
+            "shuffles": SHUFFLES,
+            "reference": len(neurons.reference.texts),
+        }
+        rows = [row_of(passed(test), table["printed"], inputs.seed) for test in tests]
+        means: list[Cell] = ["mean of rows", None]
+        for column in list(zip(*rows, strict=True))[2:-4]:
+            values = [cell for cell in column if isinstance(cell, float)]
+            means.append(float(np.mean(values)) if values else None)
+        return [*rows, [*means, None, *table["printed_means"]]], verdict(rows), about
+
+    return by_model(inputs, make)
 
 
-def _kept_pass(neurons: Neurons, test: TriedTest) -> Passed:
-    decides = [str(neurons.encoder.device), neurons.reference, neurons.masks.digest]
-    cases = [[text, sorted(expected)] for text, expected in test.cases]
-    return kept(
-        neurons.encoder.fingerprint,
-        ["passed", fingerprint_of([decides, test.name, test.whole, cases])],
-        TypeAdapter(Passed),
-        lambda: pass_through(neurons.encoder, test, neurons.trained()),
-    )
-
-
-def rows_of(shown: Shown, printed: Mapping[str, Printed]) -> list[list[Cell]]:
-    """The table as the paper prints it, chance and the paper's own figures beside it."""
-    rows: list[list[Cell]] = []
-    for one, by_metric in shown:
-        n = len(one.failed)
-        cells: list[Cell] = [one.name, n, 100 * one.rate]
-        for left in by_metric.values():
-            if left is None:
-                cells += [None] * 4 + [0, None, None]
-                continue
-            cells += [100 * figure for figure in (*left.figures, *left.control)]
-            cells += [left.kept, *(100 * (1 - left.sizes[0] / whole) for whole in (n, one.whole))]
-        rows.append([*cells, *_printed(printed.get(one.name.removesuffix(".")))])
-    means: list[Cell] = ["mean of rows", None]
-    for number in range(2, len(rows[0]) - 4):
-        column = [cells[number] for cells in rows]
-        values = [cell for cell in column if isinstance(cell, float)]
-        means.append(float(np.mean(values)) if values else None)
-    return [*rows, [*means, None, *_printed_means(list(printed.values()))]]
-
-
-def _printed(row: Printed | None) -> list[Cell]:
-    if row is None:
-        return [None] * 4
-    pairs = ["/".join(f"{figure:g}" for figure in row[name]) for name in METRICS]
-    return [row["whole"], *pairs, ", ".join(f"{share:g}" for share in row["smaller"])]
-
-
-def _printed_means(rows: Sequence[Printed]) -> list[Cell]:
-    whole = np.array([row["whole"] for row in rows])[:, None]
-    deltas = [np.mean(np.array([row[name] for row in rows]) - whole, axis=0) for name in METRICS]
-    smaller = np.mean([row["smaller"] for row in rows], axis=0)
-    told = [f"Δ {greatest:+.2f}/{mean:+.2f}" for greatest, mean in deltas]
-    return [*told, f"{smaller[0]:.2f}, {smaller[1]:.2f}"]
-
-
-def _above_control(left_of: Sequence[Filtered]) -> list[list[float]]:
-    """Of each test, in points, by how much the greatest and the mean rate are above chance."""
-    return [[100 * (left.figures[n] - left.control[n]) for left in left_of] for n in (0, 1)]
-
-
-def _reach(values: Sequence[float]) -> float:
-    """Half of the 95 % t-interval of a mean; nan of fewer than two values."""
-    if len(values) < 2:
-        return float("nan")
-    return float(stats.t.ppf(0.975, len(values) - 1) * stats.sem(values))
-
-
-def _told(values: Sequence[float]) -> str | None:
-    return f"{np.mean(values):+.2f} ± {_reach(values):.2f}" if values else None
-
-
-def verdict(shown: Shown) -> str:
-    """Whether the paper's finding comes back, and whether it is more than chance."""
-    told: list[str] = []
-    for metric, name in NAMES.items():
-        pairs = [(one, left) for one, by in shown if (left := by[metric]) is not None]
-        if len(pairs) < 2:
-            told.append(f"{name} keeps cases of fewer than two tests: nothing to compare.")
+def row_of(test: Passed, printed: Mapping[str, Mapping[str, Any]], seed: int = 0) -> list[Cell]:
+    """A row as the paper prints it, in percent, with chance and the paper's figures beside it."""
+    n = len(test.failed)
+    row: list[Cell] = [test.name, n, 100 * float(np.mean(test.failed))]
+    for brought in test.increments.values():
+        found = filtered(brought, test.failed, name=test.name, seed=seed)
+        if found is None:
+            row += [None] * 4 + [0, None, None]
             continue
-        delta = [100 * np.mean([left.figures[n] - one.rate for one, left in pairs]) for n in (0, 1)]
-        by_chance = _above_control([left for _, left in pairs])
-        above = [
-            what
-            for what, values in zip(("max", "mean"), by_chance, strict=True)
-            if np.mean(values) - _reach(values) > 0
+        row += [100 * figure for figure in (*found.figures, *found.control)]
+        row += [found.kept, *(100 * (1 - found.sizes[0] / whole) for whole in (n, test.whole))]
+    paper = printed.get(test.name.removesuffix("."))
+    if paper is None:
+        return [*row, *[None] * 4]
+    pairs = ["/".join(f"{figure:g}" for figure in paper[name]) for name in METRICS]
+    return [*row, paper["whole"], *pairs, ", ".join(f"{share:g}" for share in paper["smaller"])]
+
+
+def verdict(rows: Sequence[Sequence[Any]]) -> str:
+    """Whether what coverage leaves fails more often, and whether that is more than chance."""
+    parts: list[str] = []
+    for place, name in (
+        (3, "COVER max"),
+        (4, "COVER mean"),
+        (10, "MNCOVER max"),
+        (11, "MNCOVER mean"),
+    ):
+        found = [row for row in rows if row[place] is not None]
+        above = [row[place] - row[place + 2] for row in found]
+        if len(above) < 2:
+            parts.append(f"{name}: fewer than two tests to compare")
+            continue
+        more = np.mean(above) > reach(above)
+        parts.append(
+            f"{name}: {np.mean([row[place] - row[2] for row in found]):+.2f} points to the whole, "
+            f"{np.mean(above):+.2f} ± {reach(above):.2f} to as many cases drawn at random, "
+            f"{'above' if more else 'not above'} chance"
+        )
+    return "; ".join(parts) + "."
+
+
+class Growth(NamedTuple):
+    """What a filter keeps of texts in their order: coverage after each text that stays.
+
+    ``threshold`` is None where nothing is dropped.
+    """
+
+    unit: str
+    threshold: float | None
+    values: list[float]
+
+
+def grow(metric: Coverage, marks: Iterable[Marks]) -> list[Growth]:
+    """Go through texts by their marks: unfiltered, then filtered by each unit and threshold.
+
+    Coverage starts empty; the metric stays as it is.
+    """
+    ways: list[tuple[str, float | None]] = [("coverage", None), *product(UNITS, PRINTED)]
+    grown = [(metric.emptied(), Growth(unit, threshold, [])) for unit, threshold in ways]
+    for of_text in marks:
+        for state, (unit, threshold, values) in grown:
+            growth, reached = state.growth(of_text), values[-1] if values else 0.0
+            if threshold is not None:
+                least = threshold * (reached if unit == "share" else 1.0)
+                if growth <= 0 or growth < least:
+                    continue
+            state.add(of_text)
+            values.append(reached + growth)
+    return [growth for _, growth in grown]
+
+
+def figure4(inputs: Inputs) -> Reproduction:
+    """Figure 4; ``limit`` is the most training sentences."""
+    pictures: dict[str, bytes] = {}
+
+    def make(neurons: Neurons) -> tuple[Rows, str, dict[str, Any]]:
+        metric, encoder = neurons.metrics[MNCOVER], neurons.encoder
+        sentences = neurons.reference.texts[: inputs.limit]
+        found = []
+        for name in TRANSFORMATIONS:
+            texts = changed_texts(name, sentences, inputs.seed)
+            if texts:
+                found.append(
+                    kept(
+                        encoder.fingerprint,
+                        ["growth", name, fingerprint_of([neurons.decides, texts])],
+                        TypeAdapter(list[Growth]),
+                        lambda: grow(metric, map(metric.marks, encoder.activations(texts, name))),  # noqa: B023
+                    )
+                )
+        number = f"-{len(pictures) + 1}" if pictures else ""
+        pictures[f"{inputs.name}{number}.png"] = drawn(neurons.model, found)
+        dropped = dropped_by(found)
+        rows: Rows = [
+            [
+                f"{threshold:g}",
+                *(100 * value for unit in UNITS for value in dropped[unit, threshold]),
+                figure,
+            ]
+            for threshold, figure in PRINTED.items()
         ]
-        chance = (
-            f"the {' and the '.join(above)} above what chance gives"
-            if above
-            else "neither above what as many cases drawn at random give"
-        )
-        told.append(
-            f"{name}: Δ max {delta[0]:+.2f}, Δ mean {delta[1]:+.2f} points; {chance} (max "
-            f"{_told(by_chance[0])}, mean {_told(by_chance[1])})."
-        )
-    return " ".join(told)
+        about = {"sentences": len(sentences), "transformations": len(found)}
+        return rows, growth_verdict(dropped), about
+
+    made = by_model(inputs, make)
+    return Reproduction(made.tables, made.verdict, pictures)
+
+
+def changed_texts(transformation: str, texts: Sequence[Text], seed: int) -> list[str]:
+    """What a transformation makes of texts, without those that it leaves as they are.
+
+    Raises:
+        AnalysisError: they are pairs.
+    """
+    made: list[str] = []
+    for text in texts:
+        if not isinstance(text, str):
+            raise AnalysisError(
+                "mncover-figure4: transformations change single texts, and these are pairs",
+                hint="pass a --reference of single texts",
+            )
+        rng = rng_for(seed, "growth", transformation, text)
+        changed = TRANSFORMATIONS[transformation](text, rng)
+        if changed is not None and changed != text:
+            made.append(changed)
+    return list(dict.fromkeys(made))
+
+
+Dropped = Mapping[tuple[str, "float | None"], Sequence[float]]
+"""By unit and threshold: mean share of texts dropped, and of coverage that is left."""
+
+
+def dropped_by(found: Sequence[Sequence[Growth]]) -> Dropped:
+    """What each filter drops of the transformations' texts, means over transformations."""
+    shares: dict[tuple[str, float | None], list[tuple[float, float]]] = {}
+    for growths in found:
+        every = growths[0].values
+        for unit, threshold, values in growths:
+            left = values[-1] / every[-1] if values else 0.0
+            shares.setdefault((unit, threshold), []).append((1 - len(values) / len(every), left))
+    return {way: np.mean(values, axis=0).tolist() for way, values in shares.items()}
+
+
+def growth_verdict(dropped: Dropped) -> str:
+    """How far each unit's reductions are from the paper's."""
+    parts = []
+    for unit in UNITS:
+        shares = [100 * dropped[unit, threshold][0] for threshold in PRINTED]
+        off = np.mean(np.abs(np.array(shares) - list(PRINTED.values())))
+        values = ", ".join(f"{value:.1f}" for value in shares)
+        parts.append(f"growth as {unit} drops {values} % ({off:.0f} points from the paper's)")
+    return f"{'; '.join(parts)}. The paper's unit is not said: they cannot be compared further."
+
+
+def drawn(model: str, found: Sequence[Sequence[Growth]]) -> bytes:
+    """Mean curves over transformations: a panel a unit."""
+    panels: dict[str, dict[str, Curve]] = {f"threshold of {unit}": {} for unit in UNITS}
+    for unit, threshold in product(UNITS, (None, *PRINTED)):
+        curves = [
+            growth.values
+            for growths in found
+            for growth in growths
+            if growth.threshold == threshold and (threshold is None or growth.unit == unit)
+        ]
+        label = "all texts" if threshold is None else f"≥ {threshold:g}"
+        panels[f"threshold of {unit}"][label] = mean_curve(curves)
+    with style():
+        return picture(drawing(f"{model}: MNCOVER of changed training sentences", panels), "png")
+
+
+def mean_curve(curves: Sequence[Sequence[float]]) -> Curve:
+    """The mean of curves of different lengths, at equal shares of each."""
+    shares = np.linspace(0, 1, _POINTS)[1:]
+    values = [np.interp(shares * len(c), np.arange(len(c) + 1), [0.0, *c]) for c in curves]
+    sizes, means = shares * np.mean([len(c) for c in curves]), np.mean(values, axis=0).tolist()
+    return Curve(tuple(sizes.tolist()), *[tuple(means)] * 3)

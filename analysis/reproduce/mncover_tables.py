@@ -2,75 +2,76 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 from pydantic import TypeAdapter
+from scipy import stats
 
-from s2lct.analysis.augment.accuracy import Accuracies, accuracies
-from s2lct.analysis.augment.search import Augmenter, embedding_similarity
-from s2lct.analysis.augment.transformations import NAMES, load_transformations
+from s2lct.analysis.augment import embedding_similarity, guided_texts, random_texts
 from s2lct.analysis.corpus_parts import parts_of_corpus
 from s2lct.analysis.coverage.criteria import Coverage, build_metrics
-from s2lct.analysis.coverage.curves import Measured, measure
 from s2lct.analysis.coverage.encoder import EncoderModel, Text, load_encoder
 from s2lct.analysis.coverage.masks import Masks
-from s2lct.analysis.coverage.suites import drawn, given, named_suites, reference_and_held_out
+from s2lct.analysis.coverage.measure import (
+    Measured,
+    Reference,
+    drawn,
+    joined,
+    key_of_text,
+    measure,
+    named_suites,
+    read_reference,
+)
 from s2lct.analysis.coverage.wimask import learn_masks
-from s2lct.analysis.kept import Array, kept, kept_arrays
+from s2lct.analysis.judge import Judge
+from s2lct.analysis.kept import kept
 from s2lct.analysis.reproduce.runner import Cell, Inputs, PaperTable, Reproduction, described
+from s2lct.analysis.training import Example, fine_tuned
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.records import Sentence
-from s2lct.errors import AnalysisError, S2lctWarning
+from s2lct.errors import AnalysisError
 from s2lct.identity import fingerprint_of, shuffle_key
 from s2lct.labels import LABELS
-from s2lct.leaderboard.answers.label_rules import rule_for
-from s2lct.suite.cases import SuiteCases
+from s2lct.progress import bar
 
 COVER, MNCOVER = "cover", "mncover"
 METRICS = (COVER, MNCOVER)
-_ABOUT = TypeAdapter(dict[str, Any])
 _HELD_OUT = 10  # of the texts to learn masks from, one in so many tests them
+Rows = list[list[Cell]]
 
 
 @dataclass(frozen=True)
 class Neurons:
-    """A model, the texts that its neurons' ranges come from, and what else the corpus has.
+    """A model by name, the texts that its neurons' ranges come from, and metrics of these.
 
     Attributes:
         metrics: COVER and MNCOVER with nothing covered, by name.
         masks: MNCOVER's, and whose they are, in a sentence.
-        held_out: sentences of the corpus that set no range.
     """
 
+    model: str
     encoder: EncoderModel
-    reference: list[Text]
+    reference: Reference
     metrics: Mapping[str, Coverage]
     masks: Masks
     about_masks: str
-    held_out: SuiteCases
 
+    @property
+    def decides(self) -> list[Any]:
+        """What figures depend on, beside the model and the texts that are measured."""
+        return [str(self.encoder.device), self.reference.texts, self.masks.digest]
+
+    @cached_property
     def trained(self) -> dict[str, Coverage]:
-        """The metrics with what the reference texts cover, in one pass that is kept."""
+        """The metrics with what the reference texts cover."""
         states = {name: metric.emptied() for name, metric in self.metrics.items()}
-
-        def covered() -> dict[str, Array]:
-            for one in self.encoder.shown_activations(self.reference, "training set"):
-                for state in states.values():
-                    state.add(state.marks(one))
-            return {
-                f"{name} {part}": bits
-                for name, state in states.items()
-                for part, bits in state.state.items()
-            }
-
-        decides = fingerprint_of([str(self.encoder.device), self.reference, self.masks.digest])
-        found = kept_arrays(self.encoder.fingerprint, f"covered {decides}", covered)
-        for name, state in states.items():
-            for part in state.state:
-                state.state[part] = found[f"{name} {part}"].copy()
+        for computed in self.encoder.activations(self.reference.texts, "training set"):
+            for state in states.values():
+                state.add(state.marks(computed))
         return states
 
 
@@ -80,29 +81,45 @@ def neurons_of(model: str, inputs: Inputs) -> Neurons:
     Raises:
         AnalysisError: the model, the corpus or the masks cannot be used.
     """
-    inputs.need("reference")
     encoder = load_encoder(model, device=inputs.device)
-    reference, held_out = reference_and_held_out(
-        str(inputs.reference), inputs.reference_cases, inputs.seed
-    )
+    reference = read_reference(str(inputs.reference), inputs.reference_cases, inputs.seed)
     if inputs.masks is not None:
-        masks, told = Masks.load(inputs.masks, encoder), f"read from {inputs.masks.name}"
+        masks, about = Masks.load(inputs.masks, encoder), f"read from {inputs.masks.name}"
     else:
-        mixed = _mixed(reference, inputs.seed)
+        mixed = _mixed(reference.texts, inputs.seed)
         tests = max(1, len(mixed) // _HELD_OUT)
         learned = learn_masks(encoder, mixed[tests:], mixed[:tests], epochs=1, seed=inputs.seed)
-        masks, told = learned.masks, "learned in one epoch, everything else as the paper"
+        masks, about = learned.masks, "learned in one epoch, everything else as the paper"
     if masks.words.sum() >= masks.about.get("words_seen", len(masks.words)):
-        told += "; they keep every word that they were learned from"
-    metrics = build_metrics(METRICS, encoder, reference, masks=masks)
-    return Neurons(encoder, reference, metrics, masks, f"Masks of {model}: {told}.", held_out)
+        about += "; they keep every word that they were learned from"
+    metrics = build_metrics(METRICS, encoder, reference.texts, masks=masks)
+    return Neurons(model, encoder, reference, metrics, masks, f"Masks of {model}: {about}.")
 
 
 def _mixed(texts: Sequence[Text], seed: int) -> list[Text]:
-    def key(text: Text) -> bytes:
-        return shuffle_key(seed, "masks", *((text,) if isinstance(text, str) else text))
+    return sorted(texts, key=lambda text: key_of_text(seed, "masks", text))
 
-    return sorted(texts, key=key)
+
+def by_model(
+    inputs: Inputs, make: Callable[[Neurons], tuple[Rows, str, dict[str, Any]]]
+) -> Reproduction:
+    """A table a model, of its rows, its verdict, and what title and notes leave open."""
+    inputs.need("model", "reference")
+    tables, verdicts = [], []
+    for model in inputs.model:
+        neurons = neurons_of(model, inputs)
+        rows, verdict, about = make(neurons)
+        about |= {"model": model, "masks": neurons.about_masks}
+        tables.append(PaperTable.of(inputs.name, rows, **about))
+        verdicts.append(f"{model}: {verdict}")
+    return Reproduction(tables, "\n\n".join(verdicts))
+
+
+def reach(values: Sequence[float]) -> float:
+    """Half of the 95 % t-interval of a mean; infinite for fewer than two values."""
+    if len(values) < 2:
+        return float("inf")
+    return float(stats.t.ppf(0.975, len(values) - 1) * stats.sem(values))
 
 
 def table3(inputs: Inputs) -> Reproduction:
@@ -110,58 +127,40 @@ def table3(inputs: Inputs) -> Reproduction:
 
     The sets are ``checklist`` files (pairs too), the suite, and held-out sentences.
     """
-    inputs.need("model", "reference")
-    names = [*map(str, inputs.checklist), *([inputs.suite] if inputs.suite else [])]
-    tables, verdicts = [], []
-    for model in inputs.model:
-        neurons = neurons_of(model, inputs)
-        sets = named_suites(names)
-        if neurons.held_out.cases:
-            sets[neurons.held_out.name] = neurons.held_out
+
+    def make(neurons: Neurons) -> tuple[Rows, str, dict[str, Any]]:
+        names = [*map(str, inputs.checklist), *([inputs.suite] if inputs.suite else [])]
+        sets = named_suites(names) | neurons.reference.held_out
         if len(sets) < 2:
             raise AnalysisError(
                 f"{inputs.name}: {len(sets)} test set, and a union takes two",
                 hint="add --checklist FILE or --suite, or a --reference with a test split",
             )
-        most = min(len(set(map(given, one.cases))) for one in sets.values())
+        most = min(len(set(texts)) for texts in sets.values())
         most = min(most, inputs.limit or described(inputs.name)["cases"])
         measured = [
-            measure(
-                name,
-                [given(case) for case in drawn(one.cases, most, inputs.seed)],
-                neurons.encoder,
-                neurons.metrics,
-                0,
-            )
-            for name, one in sets.items()
+            measure(name, drawn(texts, most, inputs.seed), neurons.encoder, neurons.metrics)
+            for name, texts in sets.items()
         ]
-        rows = union_rows(measured)
-        about = {"model": model, "masks": neurons.about_masks, "most": most}
-        tables.append(PaperTable.of(inputs.name, rows, **about))
-        best = max(measured, key=lambda one: one.states[MNCOVER].value)
-        whole = float(str(rows[len(measured) - 1][3]))
-        verdicts.append(
-            f"{model}: the union covers {whole:.4f} (MNCOVER), "
-            f"{100 * (whole / best.states[MNCOVER].value - 1):.0f} % more than {best.suite} alone: "
+        best = max(measured, key=lambda alone: alone.states[MNCOVER].value)
+        whole = joined(measured).states[MNCOVER].value
+        verdict = (
+            f"the union covers {whole:.4f} (MNCOVER), "
+            f"{100 * (whole / best.states[MNCOVER].value - 1):.0f} % more than {best.name} alone: "
             "that more sets cover more comes back, as it must of any union. The absolute figures "
             "are of other models and cannot be compared."
         )
-    return Reproduction(tables, "\n\n".join(verdicts))
+        return union_rows(measured), verdict, {"most": most}
+
+    return by_model(inputs, make)
 
 
-def union_rows(measured: Sequence[Measured]) -> list[list[Cell]]:
+def union_rows(measured: Sequence[Measured]) -> Rows:
     """The first set alone, each union with one more, then every other set alone, as the paper."""
-    joined = {name: state.emptied() for name, state in measured[0].states.items()}
-    rows: list[list[Cell]] = []
-    for number, one in enumerate(measured, 1):
-        for name in METRICS:
-            joined[name].merge(one.states[name])
-        told = " + ".join(part.suite for part in measured[:number])
-        texts = sum(part.cases for part in measured[:number])
-        rows.append([told, texts, *(joined[name].value for name in METRICS)])
-    return rows + [
-        [one.suite, one.cases, *(one.states[name].value for name in METRICS)]
-        for one in measured[1:]
+    unions = [joined(measured[:number]) for number in range(1, len(measured) + 1)]
+    return [
+        [sets.name, sets.texts, *(sets.states[name].value for name in METRICS)]
+        for sets in (*unions, *measured[1:])
     ]
 
 
@@ -170,134 +169,123 @@ def table4(inputs: Inputs) -> Reproduction:
 
     ``limit`` is the most originals, drawn at random from the training set; ``seeds`` the trainings.
     """
-    inputs.need("model", "reference")
-    tables, verdicts = [], []
-    for model in inputs.model:
-        neurons = neurons_of(model, inputs)
-        rule = rule_for(neurons.encoder.classes, model=model)
-        labels = {LABELS[meaning] for meaning in rule.meanings}
+
+    def make(neurons: Neurons) -> tuple[Rows, str, dict[str, Any]]:
+        judge = Judge(neurons.encoder, label_map=inputs.label_map)
+        labels = {LABELS[meaning] for meaning in judge.rule.meanings}
         parts = parts_of_corpus(read_corpus(str(inputs.reference)), inputs.seed)
-        train, test = (
-            [one for one in part if one.label in labels] for part in (parts.train, parts.test)
-        )
-        ranked = sorted(train, key=lambda one: shuffle_key(inputs.seed, "limit", one.id, one.text))
-        originals = ranked[: inputs.limit]
-        transformations, skipped = load_transformations(NAMES)
-        for name, why in skipped.items():
-            warnings.warn(f"{name} is left out: {why}", S2lctWarning, stacklevel=2)
-        augmenter = Augmenter(originals, transformations, embedding_similarity(), seed=inputs.seed)
-        as_printed = augmenter.search(neurons.encoder, neurons.metrics[MNCOVER])
-        if not as_printed:
+        train, test = ([s for s in part if s.label in labels] for part in (parts.train, parts.test))
+        originals = sorted(train, key=lambda s: shuffle_key(inputs.seed, "limit", s.id, s.text))
+        originals = originals[: inputs.limit]
+        if not originals or not test:
             raise AnalysisError(
-                f"{inputs.name}: no text made coverage grow", hint="give more originals: --limit"
+                f"{inputs.name}: no sentence to train on or to test is "
+                f"{' or '.join(sorted(labels))}",
+                hint="pass a --reference with sentences of the model's labels",
             )
-        added = {
-            "without": [],
-            "random, as many": augmenter.at_random(len(as_printed)),
-            "Algorithm 1 as printed": as_printed,
+        similarity, metric = embedding_similarity(), neurons.metrics[MNCOVER]
+        guided = guided_texts(originals, similarity, neurons.encoder, metric, inputs.seed)
+        sets = {
+            "without": train,
+            "random, as many": [
+                *train,
+                *random_texts(originals, similarity, len(guided), inputs.seed),
+            ],
+            "Algorithm 1 as printed": [*train, *guided],
         }
-        found = accuracies(
-            model,
-            {
-                name: _pairs(train) + [(one.text, one.original.label) for one in more]
-                for name, more in added.items()
-            },
-            _pairs(test),
-            [inputs.seed + number for number in range(inputs.seeds)],
-            device=inputs.device,
+        seeds = range(inputs.seed, inputs.seed + inputs.seeds)
+        found = accuracies(judge, sets, test, seeds)
+        sizes = [len(part) - len(train) for part in sets.values()]
+        about = {"originals": len(originals), "train": len(train), "seeds": inputs.seeds}
+        return accuracy_rows(found, sizes), accuracy_verdict(found), about
+
+    return by_model(inputs, make)
+
+
+def accuracies(
+    judge: Judge,
+    sets: Mapping[str, Sequence[Sentence]],
+    test: Sequence[Sentence],
+    seeds: Sequence[int],
+) -> dict[str, list[float]]:
+    """Accuracy on the test sentences by training set, a value a seed.
+
+    The model is trained on each set from its weights; all sentences have labels that it knows.
+    """
+    texts, labels = [s.text for s in test], [LABELS.index(s.label) for s in test]
+    shown = bar("training", len(sets) * len(seeds))
+    found: dict[str, list[float]] = {name: [] for name in sets}
+    for name, part in sets.items():
+        examples = [Example(s.text, LABELS.index(s.label)) for s in part]
+        for seed in seeds:
+            predicted = fine_tuned(judge, examples, seed=seed).likeliest(texts)
+            found[name].append(float(np.mean(predicted == labels)))
+            shown(1)
+    return found
+
+
+def accuracy_rows(found: Mapping[str, Sequence[float]], added: Sequence[int]) -> Rows:
+    """A row a training set, in percent, and the difference to the first."""
+    base, *_ = found.values()
+    printed = described("mncover-table4")["printed"].values()
+    rows: Rows = []
+    for (name, values), texts, figure in zip(found.items(), added, printed, strict=True):
+        differences = np.subtract(values, base)
+        paired = [100 * float(differences.mean()), 100 * reach(differences.tolist())]
+        against = [None, None] if values is base else paired
+        rows.append(
+            [name, texts, 100 * float(np.mean(values)), 100 * reach(values), *against, figure]
         )
-        tables.append(
-            PaperTable.of(
-                inputs.name,
-                accuracy_rows(found),
-                model=model,
-                masks=neurons.about_masks,
-                originals=len(originals),
-                train=len(train),
-                seeds=inputs.seeds,
-            )
-        )
-        verdicts.append(f"{model}: {accuracy_verdict(found)}")
-    return Reproduction(tables, "\n\n".join(verdicts))
+    return rows
 
 
-def _pairs(sentences: Sequence[Sentence]) -> list[tuple[str, Any]]:
-    return [(one.text, one.label) for one in sentences]
-
-
-def accuracy_rows(found: Mapping[str, Accuracies]) -> list[list[Cell]]:
-    """A row a training set, in percent."""
-
-    def reach(interval: tuple[float, float] | None) -> float | None:
-        return None if interval is None else 50 * (interval[1] - interval[0])
-
-    base = next(iter(found.values()))
-    figures = described("mncover-table4")["printed"].values()
-    return [
-        [
-            name,
-            one.texts - base.texts,
-            100 * one.mean,
-            reach(one.interval()),
-            None if one is base else 100 * (one.mean - base.mean),
-            None if one is base else reach(one.interval(base)),
-            figure,
-        ]
-        for (name, one), figure in zip(found.items(), figures, strict=True)
-    ]
-
-
-def accuracy_verdict(found: Mapping[str, Accuracies]) -> str:
+def accuracy_verdict(found: Mapping[str, Sequence[float]]) -> str:
     """Whether guidance is worth more than chance."""
     _, by_chance, guided = found.values()
-    points, bounds = 100 * (guided.mean - by_chance.mean), guided.interval(by_chance)
-    told = f"Algorithm 1 against as many random texts: {points:+.2f} points"
-    if bounds is None:
-        return f"{told}, of one training."
-    told += f", 95 % {100 * bounds[0]:+.2f} to {100 * bounds[1]:+.2f}"
-    if bounds[0] <= 0 <= bounds[1]:
-        return f"{told}: no difference, as in the paper, where random texts are ahead on SST-2."
-    return f"{told}: guided texts are {'better' if points > 0 else 'worse'}."
+    differences = (100 * np.subtract(guided, by_chance)).tolist()
+    points, most = float(np.mean(differences)), reach(differences)
+    begins = f"Algorithm 1 against as many random texts: {points:+.2f} ± {most:.2f} points"
+    if abs(points) <= most:
+        return f"{begins}: no difference, as in the paper, where random texts are ahead on SST-2."
+    return f"{begins}: guided texts are {'better' if points > 0 else 'worse'}."
 
 
 def table5(inputs: Inputs) -> Reproduction:
-    """Whether a model behind WIMASK's masks says what it says without them.
+    """Whether a model behind WIMASK's masks predicts what it predicts without them.
 
     Fidelity alone is no merit: a layer that lets every word through has all of it. So the untrained
     layer's stands beside, and how far training moved the probabilities of words. ``limit`` is the
     most texts to learn from, and to test on.
     """
     inputs.need("model", "reference")
-    reference, held_out = reference_and_held_out(
-        str(inputs.reference), inputs.reference_cases, inputs.seed
-    )
-    texts, tests = _mixed(reference, inputs.seed), [given(case) for case in held_out.cases]
+    reference = read_reference(str(inputs.reference), inputs.reference_cases, inputs.seed)
+    texts = _mixed(reference.texts, inputs.seed)
+    tests = [text for held_out in reference.held_out.values() for text in held_out]
     if not tests:  # a corpus of pairs holds none out
         tests = texts[: -(-len(texts) // _HELD_OUT)]
         texts = texts[len(tests) :]
     texts, tests = texts[: inputs.limit], _mixed(tests, inputs.seed)[: inputs.limit]
-    rows: list[list[Cell]] = []
+    rows: Rows = []
     verdicts = []
     for model in inputs.model:
         encoder = load_encoder(model, device=inputs.device)
 
-        def about(encoder: EncoderModel = encoder) -> dict[str, Any]:
+        def learned(encoder: EncoderModel = encoder) -> dict[str, Any]:
             return dict(learn_masks(encoder, texts, tests, epochs=1, seed=inputs.seed).masks.about)
 
         decides = ["fidelity", str(encoder.device), fingerprint_of([texts, tests]), inputs.seed]
-        found = kept(encoder.fingerprint, decides, _ABOUT, about)
-        shares = ("fidelity", "fidelity_untrained", "fidelity_of_masks")
+        about = kept(encoder.fingerprint, decides, TypeAdapter(dict[str, Any]), learned)
+        counts = ("words_kept", "words_seen", "pairs_kept", "pairs_seen")
         rows.append(
             [
                 model,
-                found["held_out"],
-                *(found[name] for name in shares),
-                *(found["word_probabilities"][name] for name in ("least", "mean", "greatest")),
-                *(found[name] for name in ("words_kept", "words_seen", "pairs_kept", "pairs_seen")),
+                *(about[name] for name in ("held_out", "fidelity", "fidelity_untrained")),
+                *(about["word_probabilities"][name] for name in ("least", "mean", "greatest")),
+                *(about[name] for name in counts),
             ]
         )
-        verdicts.append(f"{model}: {fidelity_verdict(found)}")
-    rows.append(["paper", None, described(inputs.name)["printed"], *[None] * 9])
+        verdicts.append(f"{model}: {fidelity_verdict(about)}")
+    rows.append(["paper", None, described(inputs.name)["printed"], *[None] * 8])
     table = PaperTable.of(inputs.name, rows, texts=len(texts))
     return Reproduction([table], "\n\n".join(verdicts))
 
@@ -305,13 +293,12 @@ def table5(inputs: Inputs) -> Reproduction:
 def fidelity_verdict(about: Mapping[str, Any]) -> str:
     """Whether the masks keep the model's predictions, and whether that says anything."""
     trained, untrained = 100 * about["fidelity"], 100 * about["fidelity_untrained"]
-    told = f"fidelity {trained:.1f} %, of the untrained layer {untrained:.1f} %"
+    begins = (
+        f"fidelity {trained:.1f} %, of the untrained layer {untrained:.1f} %; "
+        f"{about['words_kept']:,} of {about['words_seen']:,} words are kept"
+    )
     if about["words_kept"] == about["words_seen"]:
-        return (
-            f"{told}. The figure comes back, and says nothing: every word is kept, so next to "
-            "nothing is masked."
-        )
-    kept_words = f"{about['words_kept']:,} of {about['words_seen']:,} words are kept"
+        return f"{begins}. The figure comes back, and says nothing: next to nothing is masked."
     if trained < untrained - 1:
-        return f"{told}; {kept_words}. Masking costs {untrained - trained:.1f} points."
-    return f"{told}; {kept_words}, and the model says the same: the finding comes back."
+        return f"{begins}. Masking costs {untrained - trained:.1f} points."
+    return f"{begins}, and the predictions stay: the finding comes back."

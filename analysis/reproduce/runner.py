@@ -27,7 +27,7 @@ _MODULES = {
     "s2lct-retraining": "s2lct_retraining:retraining",
     "mncover-table1": "mncover_filtering:table1",
     "mncover-table6": "mncover_filtering:table6",
-    "mncover-figure4": "mncover_growth:figure4",
+    "mncover-figure4": "mncover_filtering:figure4",
 }
 """Whose function is not of the module ``s2lct_tables`` or ``mncover_tables``."""
 _HINTS = {

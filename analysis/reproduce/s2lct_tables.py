@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 from statistics import fmean
 
 import numpy as np
 from pydantic import TypeAdapter
 
 from s2lct.analysis.coverage.criteria import build_metrics
-from s2lct.analysis.coverage.curves import Curve, drawing, measure
 from s2lct.analysis.coverage.encoder import load_encoder
-from s2lct.analysis.coverage.suites import reference_and_held_out
-from s2lct.analysis.diversity.measures import Diversity, compare
-from s2lct.analysis.diversity.readings import Reader
-from s2lct.analysis.diversity.report import as_png
-from s2lct.analysis.diversity.sources import ALL_CASES, SEEDS, Groups, Text, corpus_texts, grouped
+from s2lct.analysis.coverage.measure import Curve, drawing, measure, read_reference
+from s2lct.analysis.diversity import (
+    ALL_CASES,
+    SEEDS,
+    Diversity,
+    Groups,
+    Text,
+    compare,
+    corpus_texts,
+    drawn_as,
+    grouped,
+)
 from s2lct.analysis.explain.attribution import method_of
 from s2lct.analysis.explain.report import aggregate
 from s2lct.analysis.explain.search import Explanation, Options, chosen_rows, explain
@@ -37,14 +43,26 @@ from s2lct.analysis.reproduce.runner import (
     of_families,
     predicted,
 )
-from s2lct.analysis.study.agreement import Agreement, Estimate, case_values, evaluate, mean_estimate
-from s2lct.analysis.study.form import QUESTIONS, Key, read_key
+from s2lct.analysis.study import (
+    QUESTIONS,
+    RELEVANCE,
+    SENTIMENT,
+    Agreement,
+    Estimate,
+    Key,
+    consistency,
+    estimate,
+    evaluate,
+    ratings_of,
+    read_key,
+    relevancy,
+)
 from s2lct.analysis.suite_rows import load_rows
-from s2lct.builder.models import EMBEDDED, load_parser, load_tagger
+from s2lct.builder.models import load_parser, load_tagger
 from s2lct.errors import require
 from s2lct.identity import fingerprint_of, shuffle_key
 from s2lct.leaderboard.scoring.figures import CapabilityFigures, figures
-from s2lct.suite.annotation import Annotation, Question, read_annotations
+from s2lct.suite.annotation import read_annotations
 from s2lct.suite.cases import load_cases
 
 ALL = "all"
@@ -61,64 +79,74 @@ def table2(inputs: Inputs) -> Reproduction:
     annotations = read_annotations(inputs.annotations, QUESTIONS, key.items)
     found = evaluate(annotations, key, seed=inputs.seed)
 
-    def bounded(estimate: Estimate) -> list[Cell]:
-        return [estimate.value, *(estimate.ci or (None, None))]
+    def bounded(mean: Estimate | None) -> list[Cell]:
+        return [None, None, None] if mean is None else [mean[0], *mean[1]]
 
     def row(name: str, of: Agreement) -> list[Cell]:
-        share = of.label_consistency.value
-        differ = None if share is None else round((1 - share) * of.rated)
-        return [name, of.cases, differ, *bounded(of.label_consistency), *bounded(of.relevance)]
+        mean = of.label_consistency
+        differ = None if mean is None else round((1 - mean[0]) * of.rated)
+        return [name, of.cases, differ, *bounded(mean), *bounded(of.relevance)]
 
-    names = {"seed": "seed", "expansion": "expanded", "all": ALL}
-    rows = [row(names[kind], of) for kind, of in found.kinds.items()]
-    apart = [_expanded_less_seed(annotations, key, one, inputs.seed) for one in QUESTIONS]
-    rows.append(["expanded less seed", None, None, *bounded(apart[0]), *bounded(apart[1])])
-    both = found.kinds[ALL]
-    alphas = [one.value for one in (both.alpha_sentiment, both.alpha_relevance)]
-    shown = ["not defined" if value is None else f"{value:.2f}" for value in alphas]
-    parts = [row(name, of) for name, of in found.capabilities.items()]
-    told = [
-        f"label consistency of {names[kind]} cases is "
-        f"{'over' if value > LEAST_CONSISTENCY else 'not over'} 0.8"
-        for kind in ("seed", "expansion")
-        if (value := found.kinds[kind].label_consistency.value) is not None
+    names = {"seeds": "seed", "expansions": "expanded", ALL: ALL}
+    rows = [row(name, found.groups[group]) for group, name in names.items()]
+    parts = [row(name, of) for name, of in found.groups.items() if name not in names]
+    apart = {
+        "label consistency": consistency(ratings_of(annotations, SENTIMENT), key),
+        "relevancy": relevancy(ratings_of(annotations, RELEVANCE)),
+    }
+    less = {name: _expanded_less_seed(values, key, inputs.seed) for name, values in apart.items()}
+    rows.append(["expanded less seed", None, None, *itertools.chain(*map(bounded, less.values()))])
+    findings = [
+        (
+            mean[0] > LEAST_CONSISTENCY,
+            f"label consistency of {name} cases is "
+            f"{'over' if mean[0] > LEAST_CONSISTENCY else 'not over'} 0.8",
+        )
+        for group, name in names.items()
+        if group != ALL and (mean := found.groups[group].label_consistency) is not None
     ] + [
-        f"{'no ' if estimate.ci[0] <= 0 <= estimate.ci[1] else 'a '}difference in {name} between "
-        f"seeds and expansions is seen (interval {estimate.ci[0]:+.2f} to {estimate.ci[1]:+.2f})"
-        for name, estimate in zip(("label consistency", "relevancy"), apart, strict=True)
-        if estimate.ci is not None
+        (
+            low <= 0 <= high,
+            f"{'no' if low <= 0 <= high else 'a'} difference in {name} between seeds and "
+            f"expansions is seen (interval {low:+.2f} to {high:+.2f})",
+        )
+        for name, mean in less.items()
+        if mean is not None
+        for low, high in (mean[1],)
     ]
-    share = sum(one.split(" is ")[-1].startswith("over") or one.startswith("no ") for one in told)
+    both = found.groups[ALL]
+    alphas = [
+        "not defined" if value is None else f"{value:.2f}"
+        for value in (both.alpha_sentiment, both.alpha_relevance)
+    ]
     table = PaperTable.of(
         inputs.name,
         rows,
         annotators=len(found.annotators),
-        answers=both.answers,
-        sentiment=shown[0],
-        relevance=shown[1],
+        answers=both.ratings,
+        sentiment=alphas[0],
+        relevance=alphas[1],
     )
+    share = fmean(as_printed for as_printed, _ in findings) if findings else 0
     return Reproduction(
         [table, replace(table, title="The same by capability", rows=parts, notes=())],
-        f"{comes_back(share / max(1, len(told)))}: {'; '.join(told)}.",
+        f"{comes_back(share)}: {'; '.join(text for _, text in findings)}.",
     )
 
 
-def _expanded_less_seed(
-    annotations: Sequence[Annotation], key: Key, question: Question, seed: int
-) -> Estimate:
+def _expanded_less_seed(values: Mapping[str, float], key: Key, seed: int) -> Estimate | None:
     """The mean difference over the seeds that were annotated with expansions of theirs."""
-    of_seed: dict[str, dict[str, list[float]]] = {}
-    cluster_of: dict[str, int | str] = {}
-    for name, value in case_values(annotations, question, key.items).items():
+    of_seed: dict[str, dict[str, list[str]]] = {}
+    for name in values:
         item = key.items[name]
-        of_seed.setdefault(item.seed_id, {}).setdefault(item.kind, []).append(value)
-        cluster_of[item.seed_id] = item.cluster
-    differences = [
-        (cluster_of[seed_id], fmean(kinds["expansion"]) - fmean(kinds["seed"]))
-        for seed_id, kinds in of_seed.items()
+        of_seed.setdefault(item.seed_id, {}).setdefault(item.kind, []).append(name)
+    differences = {
+        kinds["seed"][0]: fmean(values[name] for name in kinds["expansion"])
+        - fmean(values[name] for name in kinds["seed"])
+        for kinds in of_seed.values()
         if len(kinds) > 1
-    ]
-    return mean_estimate(differences, seed)
+    }
+    return estimate(differences, key, seed)
 
 
 def table3(inputs: Inputs) -> Reproduction:
@@ -222,11 +250,11 @@ def coverage(inputs: Inputs) -> Reproduction:
     inputs.need("model", "suite", "checklist", "reference")
     metrics, random = ("BoundCov", "SActCov"), "random sentences"
     read = load_cases(str(inputs.suite))
-    bounds, held_out = reference_and_held_out(str(inputs.reference), None, inputs.seed)
+    bounds, held_out = read_reference(str(inputs.reference), None, inputs.seed)
     texts = {
         SUITE: {case.text for case in read.cases},
         CHECKLIST: {case.text for case in inputs.read_checklist()},
-        random: {case.text for case in held_out.cases},
+        random: {str(text) for of in held_out.values() for text in of},
     }
     texts = {name: part for name, part in texts.items() if part}
     most = min(len(part) for part in texts.values())
@@ -241,7 +269,7 @@ def coverage(inputs: Inputs) -> Reproduction:
             chosen = chosen[:most]
 
             def measured(name: str = name, chosen: list[str] = chosen) -> dict[str, Curve]:
-                found = measure(name, chosen, encoder, boundary, 10, 20, inputs.seed)  # noqa: B023
+                found = measure(name, chosen, encoder, boundary, shuffles=10, seed=inputs.seed)  # noqa: B023
                 return dict(found.curves)
 
             about = ["curves", fingerprint_of([bounds, chosen]), inputs.seed]
@@ -270,7 +298,7 @@ def coverage(inputs: Inputs) -> Reproduction:
         f"{model}: {metric}": {
             name: curves[model, name][metric] for name in texts if (model, name) in curves
         }
-        for metric, model in product(metrics, inputs.model)
+        for metric, model in itertools.product(metrics, inputs.model)
     }
     with style():
         drawn = picture(drawing("Coverage as the cases grow", panels, len(inputs.model)), "png")
@@ -357,8 +385,7 @@ def diversity(inputs: Inputs) -> Reproduction:
     sources: dict[str, Groups] = {SUITE: groups, CHECKLIST: others}
     if inputs.reference is not None:
         sources[CORPUS] = corpus_texts(str(inputs.suite), inputs.reference, groups)
-    reader = Reader(load_tagger(), load_parser(EMBEDDED))
-    measured = compare(sources, reader, draws=inputs.seeds, seed=inputs.seed)
+    measured = compare(sources, load_tagger(), load_parser(), draws=inputs.seeds, seed=inputs.seed)
     rows: list[list[Cell]] = []
     for group, by_source in measured.groups.items():
         for source, one in by_source.items():
@@ -379,7 +406,7 @@ def diversity(inputs: Inputs) -> Reproduction:
         f"distinct productions beside {together[CHECKLIST]['productions']:,.0f}. By capability, "
         f"self-BLEU is lower in {sum(one for one, _ in parts)} and productions are more in "
         f"{sum(other for _, other in parts)} of {len(parts)}.",
-        {"s2lct-diversity.png": as_png(measured)},
+        {"s2lct-diversity.png": drawn_as(measured, "png")},
     )
 
 

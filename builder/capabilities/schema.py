@@ -13,8 +13,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from s2lct.builder.language.lexicon import Pos, Sentiment
-from s2lct.builder.language.operations import OF_THE_VERB, OPERATIONS
-from s2lct.builder.language.replies import REPLIES
+from s2lct.builder.language.operations import OF_THE_VERB, OPERATIONS, REPLIES
 from s2lct.labels import Label
 from s2lct.suite.capability_ids import ID_PATTERN, is_capability_id
 from s2lct.suite.tables import FormName
@@ -298,8 +297,8 @@ class Template(_Specified):
 
     @property
     def has_operations(self) -> bool:
-        """Whether a slot's sentence is changed by more than dropping its full stop."""
-        return any(set(operations_of(field)) - {"unstopped"} for field in self.fields())
+        """Whether a slot's sentence is changed."""
+        return any(map(operations_of, self.fields()))
 
     @property
     def variants(self) -> int:

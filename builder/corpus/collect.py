@@ -17,7 +17,6 @@ from s2lct.plain_text import plain
 
 MAX_WORDS = 256
 _MAX_CHARACTERS = 10_000
-_MAX_ID_CHARACTERS = 200
 _EXAMPLES = 3
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 logger = logging.getLogger(__name__)
@@ -34,7 +33,6 @@ class Corpus:
         skipped: how many records were left out, by reason.
         description: what the corpus holds, for a suite's card.
         licence: the licence of its texts, as far as its authors state one.
-        notes: what a user should know of it, a sentence each.
     """
 
     name: str
@@ -43,7 +41,6 @@ class Corpus:
     skipped: Mapping[str, int]
     description: str
     licence: str
-    notes: tuple[str, ...] = ()
 
 
 class Collector:
@@ -52,11 +49,9 @@ class Collector:
     def __init__(self, name: str, *, skip_duplicates: bool, labelled: bool = True) -> None:
         self.name = plain(name)
         self.skipped: Counter[str] = Counter()
-        self.notes: list[str] = []
         self._skip_duplicates = skip_duplicates
         self._labelled = labelled
-        self._of_text: dict[str, list[tuple[Sentence, str]]] = {}
-        self._order: list[Sentence] = []
+        self._sentences: list[Sentence] = []
 
     def usable(self, text: str) -> bool:
         """Whether ``text`` can be a sentence; if not, the reason is counted."""
@@ -70,8 +65,6 @@ class Collector:
 
     def too_long(self, text: str, times: int = 1) -> bool:
         """Whether a text is ``times`` as long as a sentence may be; if so, that is counted."""
-        if len(text) < 2 * times * MAX_WORDS:  # so many words have as many blanks between them
-            return False
         if len(text.split()) > times * MAX_WORDS:
             self.skipped[f"longer than {MAX_WORDS} words"] += 1
         elif len(text) > times * _MAX_CHARACTERS:
@@ -89,51 +82,38 @@ class Collector:
         split: str = "",
         score: float | None = None,
         raw: str,
-        where: str,
     ) -> None:
-        """Add a sentence; ``where`` it stands is for messages.
+        """Add a sentence."""
+        self._sentences.append(Sentence(self.name, id, text, label, split, score, raw))
 
-        Raises:
-            CorpusError: the id or the split is no short text of one line.
-        """
-        for name, value in (("id", id), ("split", split)):
-            if len(value) > _MAX_ID_CHARACTERS or _has_controls(value):
-                raise CorpusError(
-                    f"{where}: the {name} {plain(value, 60)!r} is no short text of one line",
-                    hint=f"shorten it, or drop or rename the column {name!r}",
-                )
-        sentence = Sentence(self.name, id, text, label, split, score, raw)
-        self._order.append(sentence)
-        self._of_text.setdefault(text, []).append((sentence, where))
-
-    def corpus(self, *, where: str, description: str, licence: str) -> Corpus:
+    def corpus(self, *, description: str, licence: str) -> Corpus:
         """What was gathered, without the texts that are labelled in two ways.
 
         Raises:
             CorpusError: nothing is left, or two sentences have the same id.
         """
-        conflicts = {
-            text: same
-            for text, same in self._of_text.items()
-            if self._labelled and len({sentence.label for sentence, _ in same}) > 1
-        }
-        sentences = [one for one in self._order if one.text not in conflicts]
+        conflicts = _conflicts(self._sentences) if self._labelled else {}
+        sentences = [one for one in self._sentences if one.text not in conflicts]
+        self.skipped["conflicting labels"] += len(self._sentences) - len(sentences)
+        if conflicts:
+            logger.warning("%s: %s", self.name, _conflicts_in_words(conflicts))
         if self._skip_duplicates:
             distinct: dict[str, Sentence] = {}
             for one in sentences:
                 distinct.setdefault(one.text, one)
             self.skipped["duplicate text"] += len(sentences) - len(distinct)
             sentences = list(distinct.values())
-        self.skipped["conflicting labels"] += sum(map(len, conflicts.values()))
-        if conflicts:
-            self.notes.append(_conflicts_in_words(conflicts))
-        self._check_ids(sentences)
+        (id, times), *_ = [*Counter(one.id for one in sentences).most_common(1), ("", 0)]
+        if times > 1:
+            raise CorpusError(
+                f"{self.name}: {times} sentences have the id {id!r}",
+                hint="make the ids unique, or drop or rename the column 'id'",
+            )
         skipped = {reason: count for reason, count in sorted(self.skipped.items()) if count}
         if not sentences:
             reasons = ", ".join(f"{count} {reason}" for reason, count in skipped.items())
-            found = f"skipped: {reasons}" if reasons else "empty"
             raise CorpusError(
-                f"{where} holds no usable sentence ({found})",
+                f"{self.name} holds no usable sentence ({reasons or 'empty'})",
                 hint="give a corpus with at least one labelled sentence of at most "
                 f"{MAX_WORDS} words",
             )
@@ -142,64 +122,48 @@ class Collector:
             record = [s.id, s.text, s.label, s.split, s.score, s.raw]
             digest.update(json.dumps(record, ensure_ascii=True).encode("ascii") + b"\n")
         return Corpus(
-            name=self.name,
-            sentences=tuple(sentences),
-            fingerprint=digest.hexdigest(),
-            skipped=skipped,
-            description=description,
-            licence=licence,
-            notes=tuple(self.notes),
+            self.name,
+            tuple(sentences),
+            digest.hexdigest(),
+            skipped,
+            description,
+            licence,
         )
 
-    def _check_ids(self, sentences: Iterable[Sentence]) -> None:
-        ids: set[str] = set()
-        for one in sentences:
-            if one.id in ids:
-                where = next(where for same, where in self._of_text[one.text] if same is one)
-                raise CorpusError(
-                    f"{where}: the id {one.id!r} is already taken",
-                    hint="make the ids unique, or drop or rename the column 'id'",
-                )
-            ids.add(one.id)
 
-
-def without_conflicts(corpus: Corpus, neutral: Corpus) -> list[Corpus]:
-    """Both without the texts that one calls positive or negative and the other neutral.
-
-    A warning names some of them.
-    """
-    both: dict[str, list[tuple[Sentence, str]]] = {}
-    for part in (corpus, neutral):
-        for one in part.sentences:
-            both.setdefault(one.text, []).append((one, f"{part.name} {one.id}"))
-    conflicts = {
-        text: same for text, same in both.items() if len({one.label for one, _ in same}) > 1
-    }
+def without_conflicts(corpora: Sequence[Corpus]) -> list[Corpus]:
+    """Corpora without the texts that are labelled otherwise in another; a warning names some."""
+    conflicts = _conflicts(one for corpus in corpora for one in corpus.sentences)
     if not conflicts:
-        return [corpus, neutral]
+        return list(corpora)
     logger.warning("%s", _conflicts_in_words(conflicts))
     left: list[Corpus] = []
-    for part in (corpus, neutral):
-        kept = tuple(one for one in part.sentences if one.text not in conflicts)
-        gone = Counter({"conflicting labels": len(part.sentences) - len(kept)})
-        skipped = dict(sorted((Counter(part.skipped) + gone).items()))
-        left.append(replace(part, sentences=kept, skipped=skipped))
+    for corpus in corpora:
+        kept = tuple(one for one in corpus.sentences if one.text not in conflicts)
+        gone = Counter({"conflicting labels": len(corpus.sentences) - len(kept)})
+        skipped = dict(sorted((Counter(corpus.skipped) + gone).items()))
+        left.append(replace(corpus, sentences=kept, skipped=skipped))
     return left
 
 
-def _conflicts_in_words(conflicts: Mapping[str, Sequence[tuple[Sentence, str]]]) -> str:
+def _conflicts(sentences: Iterable[Sentence]) -> dict[str, list[Sentence]]:
+    """The texts that are labelled in two ways, each with its sentences."""
+    of_text: dict[str, list[Sentence]] = {}
+    for one in sentences:
+        of_text.setdefault(one.text, []).append(one)
+    return {text: same for text, same in of_text.items() if len({s.label for s in same}) > 1}
+
+
+def _conflicts_in_words(conflicts: Mapping[str, Sequence[Sentence]]) -> str:
     """That there are texts labelled in two ways, with some of them."""
     examples: list[str] = []
-    for text, same in list(conflicts.items())[:_EXAMPLES]:
-        first, where = same[0]
-        other, elsewhere = next(one for one in same if one[0].label != first.label)
-        places = (f"{plain(w.rpartition(', ')[2], 60)}" for w in (where, elsewhere))
-        at, behind = places
-        examples.append(f"{at} {first.label} and {behind} {other.label} ({plain(text, 50)!r})")
-    more = ", …" if len(conflicts) > len(examples) else ""
+    for text, (first, *same) in list(conflicts.items())[:_EXAMPLES]:
+        other = next(one for one in same if one.label != first.label)
+        both = " and ".join(f"{one.corpus} {one.id} {one.label}" for one in (first, other))
+        examples.append(f"{plain(text, 50)!r} ({both})")
     return (
-        f"texts labelled in two ways are left out: {len(conflicts):,}, "
-        f"such as {', '.join(examples)}{more}"
+        f"texts labelled in two ways are left out: {len(conflicts):,}, such as "
+        f"{', '.join(examples)}"
     )
 
 

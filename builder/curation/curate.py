@@ -28,10 +28,8 @@ from s2lct.builder.curation.sheets import (
 )
 from s2lct.builder.fluent_form import EXTENDED_AT_ONCE, FluentForm, Pool
 from s2lct.builder.pipeline import kept_models, read_inputs
-from s2lct.builder.records import Sentence
-from s2lct.builder.sources import Extension, Source, sentence_id
+from s2lct.builder.records import Extension, Seed, Sentence, Source, sentence_id
 from s2lct.builder.stages import reduce
-from s2lct.builder.stages.compose import ComposedSeed
 from s2lct.errors import BuildError
 from s2lct.files import check_folder_out, locked
 from s2lct.labels import Label
@@ -174,8 +172,8 @@ class Draw:
             without: ids of texts that are not drawn.
         """
         form = replace(self._form, annotations=_Hopeful(annotations, without), shorter={})
-        needed: list[ComposedSeed] = []
-        spare: list[ComposedSeed] = []
+        needed: list[Seed] = []
+        spare: list[Seed] = []
         for capability in form.capabilities:
             pools = {
                 slot.name: Pool(form, slot)
@@ -186,7 +184,7 @@ class Draw:
             needed += seeds[: self._seeds]
             spare += seeds[self._seeds :]
         about = {one.id: one.raters or one.title for one in form.capabilities}
-        makers: dict[Round, Callable[[Sequence[ComposedSeed]], list[Candidate]]] = {
+        makers: dict[Round, Callable[[Sequence[Seed]], list[Candidate]]] = {
             "sentences": _sentences,
             "cases": lambda seeds: _cases(seeds, about),
             "extensions": lambda seeds: self._extensions(seeds, annotations, without),
@@ -201,7 +199,7 @@ class Draw:
                 return
 
     def _extensions(
-        self, seeds: Sequence[ComposedSeed], annotations: Annotations, without: Collection[str]
+        self, seeds: Sequence[Seed], annotations: Annotations, without: Collection[str]
     ) -> list[Candidate]:
         """The likeliest extensions of seeds' sentences, and pairs of those that passed."""
         sources = {source.text: source for seed in seeds for source in seed.sources}
@@ -243,12 +241,12 @@ def _sentence(text: str, label: Label) -> Candidate:
     return Candidate(Item(id=sentence_id(text), text=text), frozenset({label}))
 
 
-def _sentences(seeds: Iterable[ComposedSeed]) -> list[Candidate]:
+def _sentences(seeds: Iterable[Seed]) -> list[Candidate]:
     sources = {source.text: source for seed in seeds for source in seed.sources}
     return [_sentence(text, source.sentence.label) for text, source in sources.items()]
 
 
-def _cases(seeds: Iterable[ComposedSeed], about: Mapping[str, str]) -> list[Candidate]:
+def _cases(seeds: Iterable[Seed], about: Mapping[str, str]) -> list[Candidate]:
     """Those of seeds that are more than a sentence."""
     return [
         Candidate(Item(seed.id, seed.text, description=about[seed.capability]), seed.labels)

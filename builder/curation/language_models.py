@@ -9,7 +9,7 @@ from typing import Any
 from s2lct.builder.annotations import Annotation
 from s2lct.builder.curation.sheets import ANSWERS, protocol
 from s2lct.errors import BuildError
-from s2lct.hub_calls import said_by
+from s2lct.hub_calls import reason_of
 from s2lct.suite.annotation import Item
 
 _BETWEEN = r"(?:[^\w\n]|_)"
@@ -71,7 +71,7 @@ class LanguageModel:
             )
             content = answer.choices[0].message.content or ""
         except Exception as error:  # whatever the server answers
-            why = said_by(error).replace(self._api_key or "\0", "…")
+            why = reason_of(error).replace(self._api_key or "\0", "…")
             raise BuildError(
                 f"--base-url: {self.name} did not answer: {why}",
                 hint="check the address, the model's name and the key; what was read is kept, and "

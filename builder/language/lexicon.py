@@ -204,6 +204,20 @@ class Lexicon:
         return None
 
 
+@functools.lru_cache(maxsize=64)
+def fitting_words(words: tuple[str, ...], tag: str, lexicon: Lexicon) -> frozenset[str]:
+    """Words that the tables let pass for a tag: what else is suggested would be rejected."""
+    return frozenset(word for word in words if _may_fit(word, tag, lexicon))
+
+
+def _may_fit(word: str, tag: str, lexicon: Lexicon) -> bool:
+    if not lexicon.may_carry(word, tag) or is_polarity_shifter(word):
+        return False
+    # A form that the table lacks waits for its lemma, which the tagger knows.
+    known = lexicon.lists(word, tag) or lexicon.pos_of_tag(tag) is None
+    return not known or lexicon.is_neutral_insertion(word, tag, word)
+
+
 @functools.lru_cache(maxsize=1 << 16)
 def is_polarity_shifter(word: str) -> bool:
     """Whether a word, or a part of a hyphenated one, is in `POLARITY_SHIFTERS` or ends in n't."""

@@ -1,19 +1,24 @@
 """Grammatical operations on a parsed sentence: negate, question, clause, backshift and their like.
 
-A template names them behind a slot, ``{P|negate}``, in the order in which they are carried out.
-Each is a pure function of a sentence's words, tags and tree. It applies where the tree makes it
-safe, and says why where it does not.
+A template names them behind a slot, ``{P|negate}``, in the order in which they are carried out. A
+reply takes up a sentence that stands elsewhere in the template, ``{N|denial}``: *it isn't*. Each is
+a pure function of a sentence's words, tags and tree. It applies where the tree makes it safe, and
+says why where it does not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
+from pathlib import Path
 
+from s2lct.builder.language.fluency import proper_words
 from s2lct.builder.language.tree import Node
-from s2lct.builder.records import Token
+from s2lct.builder.records import ParsedSentence, Token
 from s2lct.plain_text import words
+
+THINGS = Path(__file__).parents[1] / "data" / "things.txt"
 
 _FINITE = frozenset({"VBZ", "VBP", "VBD", "MD"})
 _NAMES = frozenset({"NNP", "NNPS"})
@@ -22,15 +27,16 @@ _NEGATORS = words(
     "scarcely rarely seldom"
 )
 _QUANTIFIERS = words("all every some many most both each everyone everybody everything few several")
-_LOOSE_CLAUSES = frozenset({"SBAR", "S", "SINV", "PRN", "FRAG"})
+_LOOSE_CLAUSES = frozenset({"SBAR", "SINV", "PRN", "FRAG"})
 _CONTRACTIONS = {"'s", "'re", "'ve", "'ll", "'d", "'m", "’s", "’re", "’ve", "’ll", "’d", "’m"}
 _FULL = {"s": "is", "re": "are", "ve": "have", "ll": "will", "m": "am"}
-NEGATIVE_FORMS = {"can": "can't", "will": "won't", "shall": "shan't"}
-WITHOUT_CONTRACTION = frozenset({"am", "may", "might"})
-PAST_MODALS = {
+_NEGATIVE_FORMS = {"can": "can't", "will": "won't", "shall": "shan't"}
+_WITHOUT_CONTRACTION = frozenset({"am", "may", "might"})
+_PAST_MODALS = {
     **{"can": "could", "will": "would", "'ll": "'d", "may": "might"},
     **{"ca": "could", "wo": "would"},  # of can't and won't
 }
+_PAST_BE = {"is": "was", "'s": "was", "’s": "was", "am": "was", "'m": "was", "are": "were"}
 _OBJECT_FORMS = {"i": "me", "he": "him", "she": "her", "they": "them", "we": "us"}
 
 
@@ -39,26 +45,17 @@ class NotApplicableError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Analysis:
-    """A sentence with its words and its constituency tree, whose leaves are token numbers."""
-
-    text: str
-    tokens: tuple[Token, ...]
-    tree: Node
-
-
-@dataclass(frozen=True, slots=True)
 class Draft:
     """A sentence on its way through operations.
 
     Attributes:
-        analysis: the sentence as it was.
+        sentence: the sentence as it was.
         forms: how each token is written now.
         order: the numbers of the tokens that are written, in their order.
         tail: what stands behind them.
     """
 
-    analysis: Analysis
+    sentence: ParsedSentence
     forms: tuple[str, ...]
     order: tuple[int, ...]
     tail: str = ""
@@ -70,7 +67,7 @@ class Draft:
 
     def render(self) -> tuple[str, dict[int, int]]:
         """The text, and at which character of it each token starts."""
-        tokens = self.analysis.tokens
+        tokens = self.sentence.tokens
         text = ""
         starts: dict[int, int] = {}
         for number in self.order:
@@ -84,10 +81,23 @@ class Draft:
 Operation = Callable[[Draft], Draft]
 
 
-def drafted(analysis: Analysis) -> Draft:
-    """A sentence as it stands, for operations to change."""
-    tokens = analysis.tokens
-    return Draft(analysis, tuple(token.text for token in tokens), tuple(range(len(tokens))))
+def operated(sentence: ParsedSentence, names: Sequence[str]) -> tuple[str, Mapping[int, int]]:
+    """The text that operations make of a sentence, and at which character each token starts.
+
+    Args:
+        sentence: the sentence.
+        names: of operations, in their order, or of a reply.
+
+    Raises:
+        NotApplicableError: one of them does not apply.
+    """
+    tokens = sentence.tokens
+    if not names:
+        return sentence.text, {number: token.start for number, token in enumerate(tokens)}
+    draft = Draft(sentence, tuple(token.text for token in tokens), tuple(range(len(tokens))))
+    for name in names:
+        draft = (OPERATIONS.get(name) or REPLIES[name])(draft)
+    return draft.render()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +109,14 @@ class Clause:
     finite: int
 
 
-def main_clause(draft: Draft) -> Clause:
+def _main_clause(draft: Draft) -> Clause:
     """The one main clause of a sentence in which a change of its verb reaches everything.
 
     Raises:
         NotApplicableError: there is no such clause.
     """
-    tree = draft.analysis.tree
-    tokens = draft.analysis.tokens
+    tree = draft.sentence.tree
+    tokens = draft.sentence.tokens
     labels = [label for label in tree.child_labels if label not in (".", "''", "``")]
     if tree.label != "S" or "VP" not in labels:
         raise NotApplicableError("it is no sentence with a subject and a predicate")
@@ -124,13 +134,11 @@ def main_clause(draft: Draft) -> Clause:
     node = predicate
     while True:
         for place, child in enumerate(node.children):
-            loose = child.label in _LOOSE_CLAUSES or child.label == "ADVP"
             behind_comma = place > 0 and node.children[place - 1].label == ","
             if child.label in ("CC", ":") or (behind_comma and child.label != "NP"):
                 raise NotApplicableError("its predicate has several parts")
-            if loose and child.label != "ADVP" and child.label != "S":
-                raise NotApplicableError("a clause hangs on its predicate")
-            if child.label == "S" and child.children[0].label == "NP":
+            has_subject = child.label == "S" and child.children[0].label == "NP"
+            if child.label in _LOOSE_CLAUSES or has_subject:
                 raise NotApplicableError("a clause hangs on its predicate")
         inner = [child for child in node.children if child.label == "VP"]
         if not inner:
@@ -153,90 +161,75 @@ def _lemma(token: Token) -> str:
     return str(found[0]) if found else token.lemma.lower()
 
 
-def is_auxiliary(draft: Draft, clause: Clause) -> bool:
+def _is_auxiliary(draft: Draft, clause: Clause) -> bool:
     """Whether the finite verb takes "not" and goes before the subject by itself."""
-    token = draft.analysis.tokens[clause.finite]
+    token = draft.sentence.tokens[clause.finite]
     lemma = _lemma(token)
     if token.tag == "MD" or lemma == "be":
         return True
     predicates = [child for child in clause.predicate.children if child.label == "VP"]
     if lemma == "have" and predicates:
-        return draft.analysis.tokens[predicates[0].start].tag in ("VBN", "RB", "VBD")
+        return draft.sentence.tokens[predicates[0].start].tag in ("VBN", "RB", "VBD")
     return lemma == "do" and bool(predicates)
 
 
-def form_of_do(token: Token) -> str:
+def _form_of_do(token: Token) -> str:
     """The form of "do" that has a finite verb's tense and number."""
     return {"VBZ": "does", "VBP": "do"}.get(token.tag, "did")
 
 
-def full_form(form: str) -> str:
+def _full_form(form: str) -> str:
     """A verb in lower case without contraction: *is* for *'s*."""
     bare = form.lower().replace("’", "'")
     return _FULL.get(bare.lstrip("'"), bare) if bare.startswith("'") else bare
 
 
 def _no_adverb_behind(draft: Draft, clause: Clause) -> None:
-    tokens = draft.analysis.tokens
+    tokens = draft.sentence.tokens
     behind = tokens[clause.finite + 1 : clause.finite + 2]
     if any(token.tag in ("RB", "RBR", "RBS") for token in behind) or any(
-        child.label == "ADVP" for child in draft.analysis.tree.children
+        child.label == "ADVP" for child in draft.sentence.tree.children
     ):
         raise NotApplicableError("an adverb stands where the negation goes")
 
 
-def _negated(draft: Draft, contracted: bool) -> Draft:
-    clause = main_clause(draft)
+def negate(draft: Draft, *, contracted: bool = True) -> Draft:
+    """Negate the main clause, contracted (*isn't*, *can't*) or fully (*is not*, *cannot*)."""
+    clause = _main_clause(draft)
     _no_adverb_behind(draft, clause)
-    token = draft.analysis.tokens[clause.finite]
+    token = draft.sentence.tokens[clause.finite]
     form = draft.forms[clause.finite]
-    if not is_auxiliary(draft, clause):
-        verb = form_of_do(token)
+    if not _is_auxiliary(draft, clause):
+        verb = _form_of_do(token)
         negation = f"{verb}n't" if contracted else f"{verb} not"
         return draft.written({clause.finite: f"{negation} {_lemma(token)}"})
     if form in _CONTRACTIONS:
         if form[1:] == "d":
             raise NotApplicableError("its verb is shortened to 'd")
         return draft.written({clause.finite: f"{form} not"})
-    if not contracted or form.lower() in WITHOUT_CONTRACTION:
+    if not contracted or form.lower() in _WITHOUT_CONTRACTION:
         return draft.written({clause.finite: "cannot" if form == "can" else f"{form} not"})
-    return draft.written({clause.finite: NEGATIVE_FORMS.get(form, f"{form}n't")})
-
-
-def negate(draft: Draft) -> Draft:
-    """Negate the main clause, with a contraction: *isn't*, *can't*, *doesn't work*."""
-    return _negated(draft, contracted=True)
-
-
-def negate_fully(draft: Draft) -> Draft:
-    """Negate the main clause without contraction: *is not*, *cannot*, *does not work*."""
-    return _negated(draft, contracted=False)
+    return draft.written({clause.finite: _NEGATIVE_FORMS.get(form, f"{form}n't")})
 
 
 def clause(draft: Draft) -> Draft:
     """Make it a clause for a sentence to hold: no capital but a name's, no full stop."""
-    labels = draft.analysis.tree.child_labels
-    if draft.analysis.tree.label != "S" or labels[:1] != ("NP",) or "VP" not in labels:
+    labels = draft.sentence.tree.child_labels
+    if draft.sentence.tree.label != "S" or labels[:1] != ("NP",) or "VP" not in labels:
         raise NotApplicableError("it does not begin with the subject of its one main clause")
     if _may_be_title(draft):
         raise NotApplicableError("its first word may be a title, which keeps its capital")
-    return _stopless(_uncapitalised(draft))
+    return unstopped(_uncapitalised(draft))
 
 
 def _may_be_title(draft: Draft) -> bool:
     """Whether a bare noun stands before the verb: *Wedding feels …*, *Sayles is …*."""
-    first, second = draft.analysis.tokens[:2]
+    first, second = draft.sentence.tokens[:2]
     return first.tag in ("NN", "NNS", "VBG", "JJ", "CD") and second.tag in _FINITE
 
 
 def unstopped(draft: Draft) -> Draft:
     """Drop the full stop."""
-    return _stopless(draft)
-
-
-def _stopless(draft: Draft) -> Draft:
-    if not draft.order:
-        return draft
     last = draft.order[-1]
     if draft.forms[last] == ".":
         return replace(draft, order=draft.order[:-1])
@@ -248,21 +241,14 @@ def _stopless(draft: Draft) -> Draft:
 def _uncapitalised(draft: Draft) -> Draft:
     first = draft.order[0]
     form = draft.forms[first]
-    tag = draft.analysis.tokens[first].tag
+    tag = draft.sentence.tokens[first].tag
     if tag in _NAMES or form == "I" or form.startswith(("I'", "I’")) or not form[:1].isalpha():
         return draft
     if form[1:] != form[1:].lower():
         return draft
-    if tag == "JJ" and _is_proper(form):
+    if tag == "JJ" and form.lower() in proper_words():
         return draft
     return draft.written({first: form[0].lower() + form[1:]})
-
-
-@cache
-def _is_proper(form: str) -> bool:
-    from s2lct.builder.language.fluency import proper_words
-
-    return form.lower() in proper_words()
 
 
 def backshift(draft: Draft) -> Draft:
@@ -271,15 +257,15 @@ def backshift(draft: Draft) -> Draft:
 
     changes: dict[int, str] = {}
     for number in draft.order:
-        token = draft.analysis.tokens[number]
+        token = draft.sentence.tokens[number]
         form = draft.forms[number]
         lower = form.lower().replace("’", "'")
         if token.tag == "MD":
-            past = PAST_MODALS.get(lower, form)
-            glued = draft.analysis.text[token.end :].lower().startswith("not")
+            past = _PAST_MODALS.get(lower, form)
+            glued = draft.sentence.text[token.end :].lower().startswith("not")
             changes[number] = f"{past} " if glued else past
         elif token.tag in ("VBZ", "VBP"):
-            refuse_unclear_contraction(draft, number)
+            _refuse_unclear_contraction(draft, number)
             if _lemma(token) == "be":
                 past = "were" if lower in ("are", "'re") else "was"
             elif _lemma(token) == "have":
@@ -294,25 +280,25 @@ def backshift(draft: Draft) -> Draft:
     return draft.written(changes)
 
 
-def refuse_unclear_contraction(draft: Draft, number: int) -> None:
+def _refuse_unclear_contraction(draft: Draft, number: int) -> None:
     """Refuse *it's made …*, where *'s* is *is* or *has*, with a `NotApplicableError`."""
-    token, *behind = draft.analysis.tokens[number : number + 2]
+    token, *behind = draft.sentence.tokens[number : number + 2]
     if token.text in ("'s", "’s") and behind and behind[0].tag in ("VBN", "VBD"):
         raise NotApplicableError("'s may stand for is or has")
 
 
 def question(draft: Draft) -> Draft:
     """Ask whether it is so: *Is the film …?*, *Does it work?*."""
-    found = main_clause(draft)
-    token = draft.analysis.tokens[found.finite]
-    if any(child.label == "ADVP" for child in draft.analysis.tree.children):
+    found = _main_clause(draft)
+    token = draft.sentence.tokens[found.finite]
+    if any(child.label == "ADVP" for child in draft.sentence.tree.children):
         raise NotApplicableError("an adverb stands before its verb")
     if _may_be_title(draft):
         raise NotApplicableError("its first word may be a title, which keeps its capital")
-    refuse_unclear_contraction(draft, found.finite)
-    stopped = _stopless(_uncapitalised(draft))
-    if is_auxiliary(draft, found):
-        verb = full_form(stopped.forms[found.finite])
+    _refuse_unclear_contraction(draft, found.finite)
+    stopped = unstopped(_uncapitalised(draft))
+    if _is_auxiliary(draft, found):
+        verb = _full_form(stopped.forms[found.finite])
         if verb.startswith("'"):
             raise NotApplicableError("its verb is shortened to 'd")
         order = tuple(number for number in stopped.order if number != found.finite)
@@ -322,7 +308,7 @@ def question(draft: Draft) -> Draft:
     asked = stopped.written(
         {
             found.finite: _lemma(token),
-            first: f"{form_of_do(token).capitalize()} {stopped.forms[first]}",
+            first: f"{_form_of_do(token).capitalize()} {stopped.forms[first]}",
         }
     )
     return replace(asked, tail="?")
@@ -330,15 +316,15 @@ def question(draft: Draft) -> Draft:
 
 def infinitive(draft: Draft) -> Draft:
     """What somebody expects: *the film to be dull*, *him to disappoint*."""
-    found = main_clause(draft)
-    tokens = draft.analysis.tokens
+    found = _main_clause(draft)
+    tokens = draft.sentence.tokens
     token = tokens[found.finite]
-    if token.tag == "MD" or any(c.label == "ADVP" for c in draft.analysis.tree.children):
+    if token.tag == "MD" or any(c.label == "ADVP" for c in draft.sentence.tree.children):
         raise NotApplicableError("its verb has no infinitive")
     if _may_be_title(draft):
         raise NotApplicableError("its first word may be a title, which keeps its capital")
-    refuse_unclear_contraction(draft, found.finite)
-    bare = _stopless(_uncapitalised(draft))
+    _refuse_unclear_contraction(draft, found.finite)
+    bare = unstopped(_uncapitalised(draft))
     changes = {found.finite: f"to {_lemma(token)}"}
     if draft.forms[found.finite] in _CONTRACTIONS:
         changes[found.finite] = f" {changes[found.finite]}"
@@ -353,7 +339,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "unstopped": unstopped,
     "clause": clause,
     "negate": negate,
-    "negate fully": negate_fully,
+    "negate fully": partial(negate, contracted=False),
     "question": question,
     "backshift": backshift,
     "infinitive": infinitive,
@@ -361,3 +347,71 @@ OPERATIONS: Mapping[str, Operation] = {
 """What a template may do to a slot's sentence, by the name that stands behind the slot."""
 OF_THE_VERB = frozenset({"negate", "negate fully", "question", "backshift", "infinitive"})
 """Operations that write the finite verb anew: one would undo what another did."""
+
+
+def reply(draft: Draft, *, denied: bool, past: bool) -> Draft:
+    """What denies or confirms it in short: *it isn't*, *they did*."""
+    found = _main_clause(draft)
+    _refuse_unclear_contraction(draft, found.finite)
+    tokens = draft.sentence.tokens
+    pronoun = _pronoun(tokens, found.subject)
+    token = tokens[found.finite]
+    if _is_auxiliary(draft, found):
+        verb = _full_form(token.text)
+        if past:
+            verb = _PAST_BE.get(verb, _PAST_MODALS.get(verb, verb))
+            verb = "had" if verb in ("has", "have") else verb
+    else:
+        verb = "did" if past else _form_of_do(token)
+    if verb.startswith("'"):
+        raise NotApplicableError("its verb is shortened to 'd")
+    if pronoun == "they" and verb in ("is", "was", "does", "has"):
+        pronoun = "it"
+    if denied:
+        if verb in _WITHOUT_CONTRACTION:
+            raise NotApplicableError(f"{verb} has no short negation")
+        verb = _NEGATIVE_FORMS.get(verb, f"{verb}n't")
+    return Draft(draft.sentence, (f"{pronoun} {verb}",), (0,))
+
+
+def _pronoun(tokens: tuple[Token, ...], subject: Node) -> str:
+    first = tokens[subject.start]
+    lower = first.text.lower()
+    if subject.end - subject.start == 1 and lower in ("it", "he", "she", "they", "we"):
+        return lower
+    if subject.end - subject.start == 1 and lower in ("this", "that"):
+        return "it"
+    if lower == "there" and subject.end - subject.start == 1:
+        return "there"
+    head = _head(tokens, subject)
+    if lower in ("these", "those") or head.tag == "NNS":
+        return "they"
+    if head.tag == "NN" and head.lemma.lower() in _things() and lower in ("the", "this", "its"):
+        return "it"
+    raise NotApplicableError("no pronoun is sure to stand for its subject")
+
+
+@cache
+def _things() -> frozenset[str]:
+    """Nouns of the things that reviews speak of: *it* stands for them."""
+    return words(THINGS.read_text(encoding="utf-8"))
+
+
+def _head(tokens: tuple[Token, ...], phrase: Node) -> Token:
+    """The head of a noun phrase: the last noun before what follows it."""
+    node = phrase
+    while any(child.label == "NP" for child in node.children):
+        if any(child.label == "CC" for child in node.children):
+            return replace(tokens[node.start], tag="NNS", lemma="")
+        node = next(child for child in node.children if child.label == "NP")
+    nouns = [c for c in node.children if c.is_word and c.label.startswith("NN")]
+    return tokens[nouns[-1].start] if nouns else tokens[node.end - 1]
+
+
+REPLIES: Mapping[str, Operation] = {
+    "denial": partial(reply, denied=True, past=False),
+    "past denial": partial(reply, denied=True, past=True),
+    "assent": partial(reply, denied=False, past=False),
+    "past assent": partial(reply, denied=False, past=True),
+}
+"""What takes up a sentence that stands elsewhere in the template."""

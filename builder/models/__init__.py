@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Protocol
 
-from s2lct.builder.records import Token
+from s2lct.builder.records import ParsedSentence, Token
 
 EMBEDDED = "embedded"
 
@@ -88,6 +88,17 @@ def load_masked_language_model(
     from s2lct.builder.models.masked_lm import TransformersMaskedLM
 
     return TransformersMaskedLM.load(name, batch_size=batch_size)
+
+
+def parsed_sentences(
+    texts: Sequence[str], tagger: Tagger, parser: ConstituencyParser
+) -> list[ParsedSentence | None]:
+    """Each text with its tokens and its tree; None where the parser gives none."""
+    tokens = tagger.tag(texts)
+    return [
+        None if tree is None else ParsedSentence(text, words, tree)
+        for text, words, tree in zip(texts, tokens, parser.parse(tokens), strict=True)
+    ]
 
 
 def same_lengths(

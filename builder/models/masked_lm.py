@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 from s2lct.builder.models import EMBEDDED, same_lengths
 from s2lct.builder.models.encoder import encoder_path
 from s2lct.builder.models.shipped import shipped
+from s2lct.builder.records import MASK
 from s2lct.engines import batches_at_once
 from s2lct.errors import ModelError
-from s2lct.hub_calls import pretrained, said_by
+from s2lct.hub_calls import pretrained, reason_of
 from s2lct.plain_text import plain
 
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-MASK = "{mask}"
 WEIGHTS = Path(__file__).parent / "weights" / "masked_lm.safetensors"
 SCORE_DIGITS = 4
 _LETTERS = re.compile(r"[A-Za-z]+")
@@ -245,7 +245,7 @@ def _pretrained_model(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBa
             )
     except Exception as error:  # every way in which loading can fail has a class of its own
         raise ModelError(
-            f"{shown}: cannot be loaded ({said_by(error)})",
+            f"{shown}: cannot be loaded ({reason_of(error)})",
             hint="name a masked language model of the Hub or a local folder; without a "
             "network, download it first or use --mlm embedded",
         ) from error

@@ -21,7 +21,7 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 from s2lct.errors import ModelError
 from s2lct.files import is_folder
-from s2lct.hub_calls import said_by
+from s2lct.hub_calls import reason_of
 from s2lct.plain_text import plain
 
 _BATCH_TOKENS = 2048
@@ -96,7 +96,7 @@ class PublishedBenepar:
             raise
         except Exception as error:  # pickles, configurations and tensors fail in many classes
             raise ModelError(
-                f"{folder}: no benepar model ({said_by(error)})", hint=_MEND
+                f"{folder}: no benepar model ({reason_of(error)})", hint=_MEND
             ) from error
         self._parser.eval()
         self._most_words = self._parser.add_timing.timing_table.shape[0] - 2

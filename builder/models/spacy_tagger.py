@@ -12,7 +12,7 @@ from s2lct.builder.models import EMBEDDED
 from s2lct.builder.records import Token
 from s2lct.errors import ModelError
 from s2lct.files import files_in, sha256_of
-from s2lct.hub_calls import said_by
+from s2lct.hub_calls import reason_of
 from s2lct.identity import fingerprint_of
 from s2lct.plain_text import plain
 
@@ -51,7 +51,7 @@ class SpacyTagger:
             ) from error
         except Exception as error:  # a package of that name may be anything
             raise ModelError(
-                f"{shown}: no spaCy pipeline ({said_by(error)})",
+                f"{shown}: no spaCy pipeline ({reason_of(error)})",
                 hint="name a spaCy pipeline, a folder of one, or use --tagger embedded",
             ) from error
         if "tagger" not in pipeline.pipe_names and "tagger" not in pipeline.factory_names:

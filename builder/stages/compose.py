@@ -7,24 +7,26 @@ expansion goes through the very template of its seed: without what was inserted 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
+from itertools import chain, cycle, islice
 
 from s2lct.builder.capabilities.schema import Form, Template, is_reply, operations_of
-from s2lct.builder.language.operations import (
-    OPERATIONS,
-    Analysis,
-    Draft,
-    NotApplicableError,
-    drafted,
+from s2lct.builder.language.operations import NotApplicableError, operated
+from s2lct.builder.records import (
+    Expansion,
+    Extension,
+    InsertedWord,
+    ParsedSentence,
+    Seed,
+    Sentence,
+    Source,
 )
-from s2lct.builder.language.replies import REPLIES
-from s2lct.builder.records import InsertedWord
-from s2lct.builder.sources import Extension, Source
+from s2lct.errors import CapabilityError
 from s2lct.identity import content_id, rng_for, shuffle_key
-from s2lct.labels import Label
+from s2lct.plain_text import plain
 from s2lct.suite.tables import without
 
 MOST_OF_A_SOURCE = 2
@@ -34,6 +36,10 @@ WORDINGS_TRIED = 4
 PARTNERS = 3
 PAIRINGS = 1_000
 """Sentences of a slot that may stand beside one of the first slot: each is put in order with it."""
+MOST_COMBINATIONS = 100_000
+"""In the paper form: of sentences for a template's slots, and of tries for one more seed."""
+MOST_VARIANTS = 1_000
+"""In the paper form: wordings of a template that are used, however many its choices give."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,59 +57,19 @@ class Composed:
     shown: str
 
 
-@dataclass(frozen=True, slots=True)
-class ComposedSeed:
-    """A seed with what it was made of.
-
-    Attributes:
-        id: content hash, as all seeds have it.
-        capability: its id.
-        text: the sentence.
-        labels: the labels that pass.
-        label: the label to train on.
-        template: the template with its choices made; empty without template.
-        slots: the slots' names in the order of the template.
-        sources: the sentence of each slot.
-        wording: the choices.
-        number: which of the form's templates it is.
-    """
-
-    id: str
-    capability: str
-    text: str
-    labels: tuple[Label, ...]
-    label: Label
-    template: str
-    slots: tuple[str, ...]
-    sources: tuple[Source, ...]
-    wording: Mapping[str, str]
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class ComposedExpansion:
-    """An expansion of a composed seed, by the extension of one of its sentences."""
-
-    id: str
-    seed_id: str
-    text: str
-    inserted: tuple[InsertedWord, ...]
-    extension: Extension
-    slot: str
-
-
 def compose(
-    template: Template, wording: Mapping[str, str], sentences: Mapping[str, Analysis]
+    template: Template, wording: Mapping[str, str], sentences: Mapping[str, ParsedSentence]
 ) -> Composed:
     """Fill a template.
 
     Args:
         template: the template.
-        wording: the wording of each choice.
-        sentences: for each slot the sentence, parsed.
+        wording: the wording of each choice, and the replacement of each rewritten slot.
+        sentences: for each slot the sentence; its tokens and tree are needed for operations.
 
     Raises:
         NotApplicableError: an operation cannot be carried out on a sentence.
+        CapabilityError: a sentence does not begin as a rewrite demands.
     """
     text = shown = ""
     starts: dict[str, Mapping[int, int]] = {}
@@ -115,7 +81,12 @@ def compose(
         if name not in sentences:
             text, shown = text + wording[name], shown + wording[name]
             continue
-        rendered, places = _operated(sentences[name], operations_of(field)).render()
+        sentence = sentences[name]
+        if name in template.rewrite:
+            rendered, of_slot = _rewritten(template, name, sentence.text, wording[name])
+            text, shown = text + rendered, shown + of_slot
+            continue
+        rendered, places = operated(sentence, operations_of(field))
         if not is_reply(field):
             starts[name] = {number: len(text) + at for number, at in places.items()}
         text, shown = text + rendered, shown + field[0]
@@ -123,11 +94,44 @@ def compose(
     return Composed(text, starts, "" if shown == f"{{{template.slots[0]}}}" else shown)
 
 
-def _operated(sentence: Analysis, names: Sequence[str]) -> Draft:
-    draft = drafted(sentence)
-    for name in names:
-        draft = (OPERATIONS.get(name) or REPLIES[name])(draft)
-    return draft
+def _rewritten(template: Template, slot: str, text: str, replacement: str) -> tuple[str, str]:
+    """A sentence whose start is replaced, and its slot as it is shown."""
+    pattern = template.rewrite[slot].find
+    match = re.match(pattern, text)
+    if match is None:
+        raise CapabilityError(
+            f"template {plain(template.text, 200)!r}, rewrite of {slot}: {plain(pattern, 200)!r} "
+            f"does not match the sentence {plain(text, 200)!r}",
+            hint="let the search find only sentences that it matches: starts_with",
+        )
+    start = match.expand(replacement)
+    shown = f"{{{slot}: {match[0].strip()} → {start.strip()}}}"
+    return start + text[match.end() :], shown
+
+
+def seed_of(
+    capability: str,
+    form: Form,
+    number: int,
+    wording: Mapping[str, str],
+    filled: Mapping[str, Source],
+) -> Seed:
+    """The seed that a form's template of that number makes of sentences; see `compose`."""
+    template = form.templates[number]
+    composed = compose(template, wording, {slot: one.parsed for slot, one in filled.items()})
+    labels = template.passing({slot: one.sentence.label for slot, one in filled.items()})
+    return Seed(
+        content_id("seed", capability, composed.text),
+        capability,
+        composed.text,
+        labels,
+        template.train_on or labels[0],
+        composed.shown,
+        template.slots,
+        tuple(filled[slot] for slot in template.slots),
+        dict(wording),
+        number,
+    )
 
 
 def seeds_of(
@@ -137,8 +141,8 @@ def seeds_of(
     *,
     most: int,
     partners: int,
-    accept: Callable[[ComposedSeed], bool],
-) -> list[ComposedSeed]:
+    accept: Callable[[Seed], bool],
+) -> list[Seed]:
     """Make up to ``most`` seeds, the slots evenly, the templates by their weights.
 
     Which sentences stand together and in which wording depends on the sentences alone, not on the
@@ -164,7 +168,7 @@ def seeds_of(
         drawing.stream([pools[slot] for slot in slots], slots, numbers)
         for slots, numbers in groups.items()
     ]
-    made: list[ComposedSeed] = []
+    made: list[Seed] = []
     while streams and len(made) < most:
         for stream in list(streams):
             found = next(stream, None)
@@ -179,7 +183,7 @@ class _Drawing:
     """What was used how often while a capability's seeds are drawn."""
 
     def __init__(
-        self, capability: str, form: Form, partners: int, accept: Callable[[ComposedSeed], bool]
+        self, capability: str, form: Form, partners: int, accept: Callable[[Seed], bool]
     ) -> None:
         self._capability = capability
         self._form = form
@@ -190,7 +194,7 @@ class _Drawing:
 
     def stream(
         self, columns: Sequence[Iterable[Source]], slots: Sequence[str], numbers: Sequence[int]
-    ) -> Iterator[ComposedSeed]:
+    ) -> Iterator[Seed]:
         """Seeds of templates over the same slots; every sentence once, then once more."""
         for most in range(1, MOST_OF_A_SOURCE + 1):
             for sources in _tuples(columns, self._partners):
@@ -200,35 +204,20 @@ class _Drawing:
                 if found is not None:
                     yield found
 
-    def _first(self, filled: Mapping[str, Source], numbers: Sequence[int]) -> ComposedSeed | None:
+    def _first(self, filled: Mapping[str, Source], numbers: Sequence[int]) -> Seed | None:
         """The first acceptable seed among the wordings that apply."""
-        sentences = {slot: source.analysis for slot, source in filled.items()}
         applied = 0
         for number, wording in self._wordings(numbers, filled):
-            template = self._form.templates[number]
             try:
-                composed = compose(template, wording, sentences)
+                seed = seed_of(self._capability, self._form, number, wording, filled)
             except NotApplicableError:
                 continue
             applied += 1
             if applied > WORDINGS_TRIED:
                 return None
-            labels = template.passing({slot: one.sentence.label for slot, one in filled.items()})
-            seed = ComposedSeed(
-                content_id("seed", self._capability, composed.text),
-                self._capability,
-                composed.text,
-                labels,
-                template.train_on or labels[0],
-                composed.shown,
-                template.slots,
-                tuple(filled[slot] for slot in template.slots),
-                dict(wording),
-                number,
-            )
-            if composed.text in self._texts or not self._accept(seed):
+            if seed.text in self._texts or not self._accept(seed):
                 continue
-            self._texts.add(composed.text)
+            self._texts.add(seed.text)
             self._of_sentence.update(source.sentence.text for source in filled.values())
             return seed
         return None
@@ -265,12 +254,12 @@ def _tuples(columns: Sequence[Iterable[Source]], most: int) -> Iterator[tuple[So
 
 
 def expansion_of(
-    seed: ComposedSeed,
+    seed: Seed,
     template: Template,
     slot: str,
     extension: Extension,
-    extended: Analysis,
-) -> ComposedExpansion | None:
+    extended: ParsedSentence,
+) -> Expansion | None:
     """The expansion that an extension makes of a seed; None where it is not the seed and more.
 
     Args:
@@ -281,7 +270,7 @@ def expansion_of(
         extended: the extended sentence, parsed anew.
     """
     sentences = {
-        name: extended if name == slot else source.analysis
+        name: extended if name == slot else source.parsed
         for name, source in zip(seed.slots, seed.sources, strict=True)
     }
     try:
@@ -303,48 +292,137 @@ def expansion_of(
         inserted.append(InsertedWord(word.word, word.tag, start, start + len(word.word)))
     if without(composed.text, [(word.start, word.end) for word in inserted]) != seed.text:
         return None
-    return ComposedExpansion(
-        id=content_id("expansion", seed.capability, composed.text),
-        seed_id=seed.id,
-        text=composed.text,
-        inserted=tuple(inserted),
-        extension=extension,
-        slot=slot,
-    )
+    id = content_id("expansion", seed.capability, composed.text)
+    return Expansion(id, seed.id, composed.text, tuple(inserted), extension, slot)
 
 
-@dataclass(frozen=True, slots=True)
-class Counterpart:
-    """The same sentence with the opposite answer."""
+def contrast_of(seed: Seed, form: Form) -> Seed | None:
+    """The same case with the opposite label.
 
-    id: str
-    seed_id: str
-    text: str
-    labels: tuple[Label, ...]
-    template: str
-
-
-def counterpart_of(seed: ComposedSeed, form: Form) -> Counterpart | None:
-    """The counterpart of a seed; None where its template has none, or it cannot be composed."""
+    None where the seed's template has none, or it cannot be composed.
+    """
     template = form.templates[seed.number]
     opposite = template.counterpart
     if opposite is None:
         return None
+    filled = dict(zip(seed.slots, seed.sources, strict=True))
     wording = opposite.wording_beside(template, seed.wording)
-    sentences = {
-        slot: source.analysis for slot, source in zip(seed.slots, seed.sources, strict=True)
-    }
     try:
-        composed = compose(opposite, wording, sentences)
+        composed = compose(opposite, wording, {slot: one.parsed for slot, one in filled.items()})
     except NotApplicableError:
         return None
-    labels = opposite.passing(
-        {slot: one.sentence.label for slot, one in zip(seed.slots, seed.sources, strict=True)}
+    labels = opposite.passing({slot: one.sentence.label for slot, one in filled.items()})
+    return replace(
+        seed,
+        id=content_id("counterpart", seed.capability, composed.text),
+        text=composed.text,
+        labels=labels,
+        label=labels[0],
+        template=composed.shown,
     )
-    return Counterpart(
-        content_id("counterpart", seed.capability, composed.text),
-        seed.id,
-        composed.text,
-        labels,
-        composed.shown,
-    )
+
+
+def seeds_in_paper_form(
+    capability: str,
+    form: Form,
+    found: Mapping[str, Sequence[Sentence]],
+    *,
+    most: int,
+    seed: int,
+) -> list[Seed]:
+    """Make up to ``most`` seeds of whole sentences, the templates in equal parts.
+
+    Args:
+        capability: its id.
+        form: its form.
+        found: for each slot, the sentences found, in drawing order.
+        most: how many seeds to make.
+        seed: of the random choices.
+
+    Returns:
+        Seeds of distinct text. Within a template no sentence, and no pair of sentences, is used
+        twice, unless every one has been used and other wordings are left.
+
+    Raises:
+        CapabilityError: a template has operations, which only the fluent form carries out, or a
+            sentence does not begin as a rewrite demands.
+    """
+    if with_operations := next((one for one in form.templates if one.has_operations), None):
+        raise CapabilityError(
+            f"capability {capability}: the paper form does not carry out the operations of "
+            f"{plain(with_operations.text, 200)!r}",
+            hint="give the capability a form `paper` of its own, or leave out --templates paper",
+        )
+    ordered = {
+        slot: sorted(some, key=lambda one: shuffle_key(seed, capability, one.corpus, one.id))
+        for slot, some in found.items()
+    }
+    makers = [
+        _seeds_of_template(number, form, ordered, capability, seed)
+        for number in range(len(form.templates))
+    ]
+    made: dict[str, Seed] = {}
+    exhausted: set[int] = set()
+    for number in cycle(range(len(makers))):
+        if len(made) >= most or len(exhausted) == len(makers):
+            break
+        for candidate in islice(makers[number], MOST_COMBINATIONS):
+            if candidate.text not in made:
+                made[candidate.text] = candidate
+                break
+        else:
+            exhausted.add(number)
+    return list(made.values())
+
+
+def _seeds_of_template(
+    number: int, form: Form, found: Mapping[str, Sequence[Sentence]], capability: str, seed: int
+) -> Iterator[Seed]:
+    """Seeds of one template; templates over the same slots share out the combinations."""
+    template = form.templates[number]
+    sharing = [
+        n for n, other in enumerate(form.templates) if set(other.slots) == set(template.slots)
+    ]
+    slots = form.templates[sharing[0]].slots
+    combinations = list(islice(_combinations([found[slot] for slot in slots]), MOST_COMBINATIONS))
+    start = sharing.index(number)
+    # Its share first, then what the others were to have, for other wordings of it.
+    shares = [
+        combinations[(start + turn) % len(sharing) :: len(sharing)] for turn in range(len(sharing))
+    ]
+    variants = range(min(template.variants, MOST_VARIANTS))
+    for turn in variants:
+        for sentences in chain(*shares):
+            keys = (capability, template.text, *(sentence.id for sentence in sentences))
+            order = sorted(variants, key=lambda n: shuffle_key(seed, *keys, str(n)))
+            filled = {
+                slot: Source(one, ParsedSentence(one.text, (), ""))
+                for slot, one in zip(slots, sentences, strict=True)
+            }
+            yield seed_of(capability, form, number, template.variant(order[turn]), filled)
+
+
+def _combinations(columns: Sequence[Sequence[Sentence]]) -> Iterator[tuple[Sentence, ...]]:
+    """Combinations in which each sentence is used as evenly as can be, none twice.
+
+    The first round pairs the columns row by row, each later round shifts the second column by
+    one more; a full cross product is never built.
+    """
+    if len(columns) == 1:
+        yield from ((sentence,) for sentence in columns[0])
+        return
+    if not all(columns):
+        return
+    longest = max(map(len, columns))
+    # From this shift on, every column stands as it stood before.
+    period = math.lcm(*(len(c) // math.gcd(len(c), n) for n, c in enumerate(columns)))
+    used: set[tuple[int, ...]] = set()
+    for shift in range(min(longest, period)):
+        for row in range(longest):
+            picked = tuple(
+                (row + (shift * column)) % len(sentences)
+                for column, sentences in enumerate(columns)
+            )
+            if picked not in used:
+                used.add(picked)
+                yield tuple(c[n] for c, n in zip(columns, picked, strict=True))

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from s2lct.builder.capabilities.schema import Form
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
 from s2lct.builder.language.tree import Node, read_tree
 from s2lct.builder.models import ConstituencyParser, Tagger
-from s2lct.builder.records import InsertedWord, Production, Token
-from s2lct.builder.sources import Extension, Source
+from s2lct.builder.records import (
+    Expansion,
+    Extended,
+    Extension,
+    InsertedWord,
+    MaskedSentence,
+    ParsedSentence,
+    Production,
+    Rejection,
+    Seed,
+    Source,
+    Token,
+)
+from s2lct.builder.stages.mask import Filling
+from s2lct.builder.stages.search import still_meets
+from s2lct.identity import content_id
 
 
 @dataclass(frozen=True)
@@ -26,15 +42,15 @@ def confirmed_all(
     tagger: Tagger,
     parser: ConstituencyParser,
     lexicon: Lexicon,
-    licence: Licence | None = None,
-) -> list[list[tuple[Extension, tuple[Token, ...], str]]]:
+    licence: Licence,
+) -> list[list[Extended]]:
     """The extensions that have the right tags, are neutral and are parsed as they were meant.
 
     A word is what the tagger says it is: one that was proposed as a noun and is an adjective here
-    stands if a licence is given by which an adjective may stand there; that is its tag then.
+    stands if an adjective may stand there by the licence; that is its tag then.
 
     Returns:
-        For each sentence its extensions, each with its tokens and its tree.
+        For each sentence its extensions.
     """
     texts = list(dict.fromkeys(one.text for _, some in families for one in some))
     tokens = dict(zip(texts, tagger.tag(texts), strict=True))
@@ -47,7 +63,7 @@ def confirmed_all(
     trees = dict(zip(to_parse, parser.parse([tokens[t] for t in to_parse]), strict=True))
     return [
         [
-            (one, tuple(tokens[text]), tree)
+            Extended(one, ParsedSentence(text, tokens[text], tree))
             for candidate in some
             for text in (candidate.text,)
             if (tree := trees[text]) is not None
@@ -66,7 +82,7 @@ def _as_tagged(
     extension: Extension,
     tokens: Sequence[Token],
     lexicon: Lexicon,
-    licence: Licence | None,
+    licence: Licence,
 ) -> Extension | None:
     """The extension by the first two criteria; its sentence's own words keep their tags."""
     inside: set[int] = set()
@@ -83,12 +99,12 @@ def _as_tagged(
         inserted.append(word)
         inside.update(numbers)
     own = [token for n, token in enumerate(tokens) if n not in inside]
-    if [(t.text, t.tag) for t in own] != [(t.text, t.tag) for t in base.tokens]:
+    if [(t.text, t.tag) for t in own] != [(t.text, t.tag) for t in base.parsed.tokens]:
         return None
     if tuple(inserted) == extension.inserted:
         return extension
     tagged = replace(extension, inserted=tuple(inserted))
-    return None if licence is None else _licensed(base, tagged, licence)
+    return _licensed(base, tagged, licence)
 
 
 def _licensed(base: Source, extension: Extension, licence: Licence) -> Extension | None:
@@ -97,7 +113,7 @@ def _licensed(base: Source, extension: Extension, licence: Licence) -> Extension
     if not all(word.tag in licence.tags or word.tag in _PHRASES for word in words):
         return None
     many = 1 if extension.second is not None else len(words)
-    nodes = list(read_tree(base.tree).nodes())
+    nodes = list(base.parsed.tree.nodes())
     places = [_place(base, words[: n + 1]) for n in range(len(words))]
 
     def found(meant: Production, first: int, last: int) -> Production | None:
@@ -125,7 +141,7 @@ def _place(base: Source, words: Sequence[InsertedWord]) -> int:
     # A space stands before it, but for a comma, or a full stop would seem to.
     offset = word.start - (not word.word.startswith(","))
     offset -= sum(len(one.word) + (not one.word.startswith(",")) for one in before)
-    return sum(token.start < offset for token in base.tokens)
+    return sum(token.start < offset for token in base.parsed.tokens)
 
 
 def _with_tags(node: Node, places: Sequence[int], tags: Sequence[str]) -> tuple[str, ...] | None:
@@ -177,3 +193,71 @@ def _stand(words: Sequence[InsertedWord], lhs: str, tokens: Sequence[Token], tre
         ):
             return False
     return True
+
+
+def confirmed_in_paper_form(
+    filled: Sequence[tuple[Seed, MaskedSentence, Sequence[Filling]]],
+    forms: Mapping[str, Form],
+    tagger: Tagger,
+    lexicon: Lexicon,
+) -> tuple[list[Expansion], Counter[tuple[str, Rejection]]]:
+    """S²LCT's three criteria, and nothing beside them, for every suggestion.
+
+    1. The tagger gives the word, in the filled sentence, the tag of its mask.
+    2. The word is neutral: `Lexicon.is_neutral`.
+    3. The filled sentence still meets its seed's search rule, where the capability keeps it.
+
+    Args:
+        filled: masked sentences of seeds with the suggestions for them.
+        forms: the capabilities' forms by capability id.
+        tagger: the tagger.
+        lexicon: the lexicon.
+
+    Returns:
+        The expansions that pass, in the order of ``filled``, and how many suggestions of each
+        capability were rejected for which reason, the first one.
+    """
+    candidates = [
+        (
+            seed,
+            Extension(
+                *masked.filled(one.words),
+                "masked",
+                masked.productions[0],
+                one.score,
+                masked_text=masked.text,
+            ),
+        )
+        for seed, masked, fillings in filled
+        for one in fillings
+    ]
+    texts = list(dict.fromkeys(one.text for _, one in candidates))
+    tagged = dict(zip(texts, tagger.tag(texts), strict=True))
+    rejected: Counter[tuple[str, Rejection]] = Counter()
+    passed: list[Expansion] = []
+    for seed, one in candidates:
+        reason = _fault(seed, one, tagged[one.text], forms[seed.capability], lexicon)
+        if reason is None:
+            id = content_id("expansion", seed.capability, one.text)
+            passed.append(Expansion(id, seed.id, one.text, one.inserted, one))
+        else:
+            rejected[seed.capability, reason] += 1
+    return passed, rejected
+
+
+def _fault(
+    seed: Seed, extension: Extension, tokens: Sequence[Token], form: Form, lexicon: Lexicon
+) -> Rejection | None:
+    """The first criterion that the filled sentence does not meet."""
+    by_place = {(token.start, token.end): token for token in tokens}
+    found = [(word, by_place.get((word.start, word.end))) for word in extension.inserted]
+    if not all(token and token.tag == word.tag for word, token in found):
+        return Rejection.PART_OF_SPEECH
+    if not all(
+        token and lexicon.is_neutral(word.word, word.tag, token.lemma) for word, token in found
+    ):
+        return Rejection.NOT_NEUTRAL
+    label = seed.sources[0].sentence.label
+    if not still_meets(form, label, ParsedSentence(extension.text, tuple(tokens), ""), lexicon):
+        return Rejection.SPECIFICATION
+    return None

@@ -9,27 +9,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 
 from s2lct.builder.language.fluency import takes_an
 from s2lct.builder.language.grammar import ReferenceGrammar
-from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.language.lexicon import Lexicon, fitting_words
 from s2lct.builder.language.phrases import Phrase, PhraseBank, connectives
 from s2lct.builder.language.tree import Node
 from s2lct.builder.models import MaskedLanguageModel
 from s2lct.builder.records import (
-    FilledSentence,
+    Extension,
     InsertedWord,
-    ParsedSeed,
+    MaskedSentence,
     Production,
-    Seed,
+    Source,
     Token,
+    sentence_id,
 )
-from s2lct.builder.sources import Extension, Origin, Source, sentence_id
-from s2lct.builder.stages import fill, mask
+from s2lct.builder.stages.mask import Filling, fill, mask, mask_offset
 from s2lct.builder.stages.reduce import head_of
-from s2lct.builder.stages.validate import fitting_words
 from s2lct.plain_text import words
 
 WORDS_OF_A_MASK = 3
@@ -42,15 +40,6 @@ ABOUT_GROUPS = words(
     "transgender white"
 )
 """Not inserted: a case about a film does not become one about a group of people, or about sex."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """Something to insert before token number ``place``."""
-
-    place: int
-    text: str
-    tag: str
 
 
 def masked_extensions(
@@ -78,63 +67,54 @@ def masked_extensions(
         suggestions: words asked for a mask, of which `WORDS_OF_A_MASK` are taken.
         seed: of the random draw.
     """
-    parsed = [_as_seed(source) for source in sources]
-    drawn = mask.mask(
-        parsed,
-        grammar,
-        masked_per_seed=masks,
-        masks_per_sentence=masks_per_sentence,
-        order="probability",
-        tags=tags,
-        seed=seed,
-    )
+    masked = [
+        mask(
+            sentence_id(source.text),
+            source.parsed,
+            grammar,
+            most=masks,
+            masks_per_sentence=masks_per_sentence,
+            tags=tags,
+            seed=seed,
+        )
+        for source in sources
+    ]
 
     @cache
     def fitting(tag: str) -> frozenset[str]:
-        words = fitting_words(mlm.words, tag, lexicon)
+        words = fitting_words(tuple(mlm.words), tag, lexicon)
         return frozenset(word for word in words if word not in connectives())
 
-    filled = fill.fill(drawn, mlm, suggestions=suggestions, fitting=fitting)
-    of_source: dict[str, list[Extension]] = {one.seed.id: [] for one in parsed}
-    by_id = {one.seed.id: source for one, source in zip(parsed, sources, strict=True)}
-    for one in filled:
-        source = by_id[one.masked.seed_id]
-        of_source[one.masked.seed_id] += _filled(one, source)
-    return [of_source[one.seed.id] for one in parsed]
+    of_all = [one for some in masked for one in some]
+    fillings = iter(fill(of_all, mlm, suggestions=suggestions, fitting=fitting))
+    return [
+        [longer for one in some for longer in _filled(source, one, next(fillings))]
+        for source, some in zip(sources, masked, strict=True)
+    ]
 
 
-def _as_seed(source: Source) -> ParsedSeed:
-    label = source.sentence.label
-    seed = Seed(
-        id=sentence_id(source.text),
-        capability="",
-        text=source.text,
-        labels=(label,),
-        label=label,
-        template="",
-        sources=(source.sentence,),
-    )
-    return ParsedSeed(seed, source.tokens, source.tree)
-
-
-def _filled(one: FilledSentence, source: Source) -> Iterator[Extension]:
-    own = {form for t in source.tokens for form in (t.text.lower(), t.lemma.lower())}
+def _filled(
+    source: Source, masked: MaskedSentence, fillings: Sequence[Filling]
+) -> Iterator[Extension]:
+    forms = _forms(source)
     taken = 0
-    for suggestion in one.suggestions:
-        words = {word.lower() for word in suggestion.words}
-        if not words.isdisjoint(own | ABOUT_GROUPS) or taken == WORDS_OF_A_MASK:
+    for filling in fillings:
+        words = {word.lower() for word in filling.words}
+        if taken == WORDS_OF_A_MASK or not words.isdisjoint(forms | ABOUT_GROUPS):
             continue
-        pieces = [
-            _Piece(place, word, found.tag)
-            for place, word, found in zip(
-                one.masked.places, suggestion.words, one.masked.masks, strict=True
-            )
-        ]
-        extension = _inserted(source, pieces, "masked", one.masked.production, suggestion.score)
-        if extension is not None:
-            taken += 1
-            others = tuple(reading.production for reading in one.masked.readings[1:])
-            yield replace(extension, others=others)
+        pieces = zip(masked.places, filling.words, strict=True)
+        if any(_clashes(source.parsed.tokens, place, word) for place, word in pieces):
+            continue
+        taken += 1
+        first, *others = masked.productions
+        yield Extension(
+            *masked.filled(filling.words), "masked", first, filling.score, tuple(others)
+        )
+
+
+def _forms(source: Source) -> set[str]:
+    """The words of a sentence and their lemmas, in lower case."""
+    return {form.lower() for token in source.parsed.tokens for form in (token.text, token.lemma)}
 
 
 def phrase_extensions(
@@ -145,24 +125,23 @@ def phrase_extensions(
     Those that go with that head most come first (`Phrase.strength`); of one place and label no
     more than `OF_ONE_PLACE` are taken.
     """
-    own = {form for t in source.tokens for form in (t.text.lower(), t.lemma.lower())}
+    forms = _forms(source)
+    tokens = source.parsed.tokens
     ranked: list[tuple[tuple[float, str], Extension, tuple[int, str]]] = []
-    for node in source.analysis.tree.nodes():
+    for node in source.parsed.tree.nodes():
         for number in range(1, len(node.children) + 1):
             place = node.children[number].start if number < len(node.children) else node.end
             left = node.children[number - 1].label
             for phrase, production in _phrases_at(node, number, left, bank, grammar):
                 words = phrase.text.lower().replace(",", " ").split()
-                head = _head_at(source.tokens, node, number, phrase)
-                strength = phrase.strength(head)
+                strength = phrase.strength(_head_at(tokens, node, number, phrase))
                 if not strength or " ".join(words) in connectives():
                     continue
                 if not ABOUT_GROUPS.isdisjoint(words):
                     continue
-                if any(word in own and len(word) > LONGEST_FUNCTION_WORD for word in words):
+                if any(word in forms and len(word) > LONGEST_FUNCTION_WORD for word in words):
                     continue
-                piece = _Piece(place, phrase.text, phrase.label)
-                extension = _inserted(source, [piece], "phrase", production, 0.0)
+                extension = _with_phrase(source, place, phrase, production)
                 if extension is not None:
                     rank = (-strength, phrase.text)
                     ranked.append((rank, extension, (place, phrase.label)))
@@ -204,40 +183,30 @@ def _head_at(tokens: Sequence[Token], node: Node, number: int, phrase: Phrase) -
     return head_of(tokens, Node(node.label, (*node.children[:number], node), 0, 1), number)
 
 
-def _inserted(
-    source: Source,
-    pieces: Sequence[_Piece],
-    origin: Origin,
-    production: Production,
-    score: float,
+def _with_phrase(
+    source: Source, place: int, phrase: Phrase, production: Production
 ) -> Extension | None:
-    """The sentence with pieces inserted; None where one cannot stand."""
-    tokens = source.tokens
-    text = ""
-    last = 0
-    inserted: list[InsertedWord] = []
-    for piece in pieces:
-        spot = mask.mask_offset(tokens, piece.place)
-        if spot is None or _clashes(tokens, piece):
-            return None
-        offset, before = spot
-        if piece.text.startswith(","):
-            offset, before = tokens[piece.place - 1].end, False
-        text += source.text[last:offset]
-        glued = piece.text.startswith(",")
-        text += "" if before or glued else " "
-        inserted.append(InsertedWord(piece.text, piece.tag, len(text), len(text) + len(piece.text)))
-        text += piece.text + (" " if before else "")
-        last = offset
-    text += source.text[last:]
-    return Extension(sentence_id(text), text, tuple(inserted), origin, production, score)
+    """The sentence with a phrase before one of its tokens; None where it cannot stand."""
+    tokens, text = source.parsed.tokens, source.text
+    spot = mask_offset(tokens, place)
+    if spot is None or _clashes(tokens, place, phrase.text):
+        return None
+    offset, before = spot
+    if phrase.text.startswith(","):
+        offset, space, behind = tokens[place - 1].end, "", ""
+    else:
+        space, behind = ("", " ") if before else (" ", "")
+    start = offset + len(space)
+    inserted = InsertedWord(phrase.text, phrase.label, start, start + len(phrase.text))
+    longer = text[:offset] + space + phrase.text + behind + text[offset:]
+    return Extension(longer, (inserted,), "phrase", production)
 
 
-def _clashes(tokens: Sequence[Token], piece: _Piece) -> bool:
+def _clashes(tokens: Sequence[Token], place: int, inserted: str) -> bool:
     """Whether it repeats a neighbour or breaks an article's agreement with a sound."""
-    left = tokens[piece.place - 1].text.lower()
-    right = tokens[piece.place].text.lower() if piece.place < len(tokens) else ""
-    words = piece.text.strip(", ").lower().split()
+    left = tokens[place - 1].text.lower()
+    right = tokens[place].text.lower() if place < len(tokens) else ""
+    words = inserted.strip(", ").lower().split()
     if words[0] == left or words[-1] == right:
         return True
     if left in ("a", "an") and (left == "an") != takes_an(words[0]):

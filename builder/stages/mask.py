@@ -1,160 +1,99 @@
-"""Mask: where a reference production has extra symbols, insert masks (S²LCT, Algorithm 1)."""
+"""Mask and fill: masks where a reference production has extra symbols (S²LCT, Algorithm 1)."""
 
 from __future__ import annotations
 
 import math
-import random
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, MutableMapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
-from s2lct.builder.language.grammar import Extension, ReferenceGrammar
-from s2lct.builder.language.tree import Node, read_tree
-from s2lct.builder.models import ConstituencyParser, Tagger
-from s2lct.builder.models.masked_lm import MASK
-from s2lct.builder.records import (
-    Mask,
-    MaskedSentence,
-    ParsedSeed,
-    Production,
-    Reading,
-    Seed,
-    Token,
-)
+from s2lct.builder.language.grammar import ReferenceGrammar
+from s2lct.builder.models import MaskedLanguageModel
+from s2lct.builder.models.masked_lm import SCORE_DIGITS
+from s2lct.builder.records import MASK, MaskedSentence, ParsedSentence, Production, Token
 from s2lct.identity import rng_for
 
 _CLOSING = frozenset(".,;:!?…)]}%\"'”’")
 _OPENING = frozenset("([{$#\"'“‘")
-OffsetOf = Callable[[Sequence[Token], int], tuple[int, bool] | None]
+BEAM = 3
+"""Partial fillings of several masks that are kept on the way."""
+SUGGESTIONS = 30
+"""Words asked of the model for a mask."""
 
 
 def mask(
-    seeds: Sequence[ParsedSeed],
+    id: str,
+    parsed: ParsedSentence,
     grammar: ReferenceGrammar,
     *,
-    masked_per_seed: int,
+    most: int,
     masks_per_sentence: int | None,
-    order: str,
     tags: Collection[str],
     seed: int,
-    anywhere: bool = False,
+    paper: bool = False,
 ) -> list[MaskedSentence]:
-    """Draw masked sentences for each seed.
+    """Draw masked sentences of a sentence.
 
     Args:
-        seeds: parsed seeds.
+        id: of the sentence; the draw depends on it alone.
+        parsed: the sentence.
         grammar: the reference grammar.
-        masked_per_seed: the paper's k, how many masked sentences to draw for a seed.
-        masks_per_sentence: most masks in one sentence; None for any number.
-        order: ``random``, every candidate alike (paper), or ``probability``, in proportion to
-            the reference production's probability.
+        most: how many to draw, the paper's k.
+        masks_per_sentence: most masks in one; None for any number.
         tags: parts of speech that may become masks.
-        seed: of the random draw; each seed's draw depends on its id alone.
-        anywhere: masks may stand wherever there is room, as `any_offset` says, and not only where
-            a word reads naturally, as `mask_offset` does.
+        seed: of the random draw.
+        paper: every candidate alike, masks wherever there is room (`any_offset`); else in
+            proportion to the production's probability, and only where a word reads naturally
+            (`mask_offset`).
 
     Returns:
-        The masked sentences, those of one seed together; no two of a seed have the same text
-        and tags.
+        The masked sentences, no two with the same text and tags.
     """
-    drawn: list[MaskedSentence] = []
-    offset_of = any_offset if anywhere else mask_offset
-    for parsed in seeds:
-        candidates = list(
-            _candidates(parsed, grammar, masks_per_sentence, frozenset(tags), offset_of)
-        )
-        weight = _WEIGHTS[order]
-        rng = rng_for(seed, "mask", parsed.seed.id)
-        keys = [_draw_key(rng, weight(candidate)) for candidate in candidates]
-        best = sorted(range(len(candidates)), key=lambda n: (-keys[n], n))[:masked_per_seed]
-        drawn += [candidates[n] for n in best]
-    return drawn
-
-
-def _draw_key(rng: random.Random, weight: float) -> float:
-    """Weighted sampling without replacement (Efraimidis & Spirakis 2006): largest keys win."""
-    return math.log(1.0 - rng.random()) / weight
-
-
-_WEIGHTS: dict[str, Callable[[MaskedSentence], float]] = {
-    "random": lambda candidate: 1.0,
-    "probability": lambda candidate: candidate.production.probability,
-}
-
-
-def _candidates(
-    parsed: ParsedSeed,
-    grammar: ReferenceGrammar,
-    masks_per_sentence: int | None,
-    tags: frozenset[str],
-    offset_of: OffsetOf,
-) -> Iterator[MaskedSentence]:
-    """Every masked sentence of a seed, with all its readings."""
-    found: dict[tuple[str, tuple[Mask, ...]], MaskedSentence] = {}
-    if parsed.tree is None:
-        return
-    for node in _phrases(read_tree(parsed.tree)):
-        for extension in grammar.extensions(node.label, node.child_labels, masks_per_sentence):
-            if not all(tag in tags for _, tag in extension.added):
+    offset_of = any_offset if paper else mask_offset
+    tags = frozenset(tags)
+    found: dict[tuple[str, tuple[str, ...]], MaskedSentence] = {}
+    for node in parsed.tree.nodes():
+        if node.is_word:
+            continue
+        for longer in grammar.extensions(node.label, node.child_labels, masks_per_sentence):
+            if not all(tag in tags for _, tag in longer.added):
                 continue
-            candidate = _insert(parsed, node, extension, offset_of)
-            if candidate is None:
+            places = tuple(
+                node.children[at].start if at < len(node.children) else node.end
+                for at, _ in longer.added
+            )
+            text = _with_masks(parsed, places, offset_of)
+            if text is None:
                 continue
-            key = (candidate.text, candidate.masks)
-            known = found.get(key)
-            found[key] = _with_readings(known, candidate) if known else candidate
-    yield from found.values()
+            probability = round(longer.probability, 8)
+            licence = Production(node.label, node.child_labels, longer.reference_rhs, probability)
+            asked_for = tuple(tag for _, tag in longer.added)
+            one = found.setdefault((text, asked_for), MaskedSentence(text, asked_for, places, ()))
+            productions = sorted((*one.productions, licence), key=lambda p: -p.probability)
+            found[text, asked_for] = replace(one, productions=tuple(productions))
+    rng = rng_for(seed, "mask", id)
+    # Weighted sampling without replacement (Efraimidis & Spirakis 2006): the largest keys win.
+    keys = {
+        key: math.log(1.0 - rng.random()) / (1.0 if paper else one.productions[0].probability)
+        for key, one in found.items()
+    }
+    return [found[key] for key in sorted(found, key=lambda key: -keys[key])[:most]]
 
 
-def _with_readings(known: MaskedSentence, other: MaskedSentence) -> MaskedSentence:
-    readings = sorted(
-        known.readings + other.readings, key=lambda reading: -reading.production.probability
-    )
-    return replace(known, readings=tuple(readings))
+OffsetOf = Callable[[Sequence[Token], int], tuple[int, bool] | None]
 
 
-def _phrases(node: Node) -> Iterator[Node]:
-    if node.is_word:
-        return
-    yield node
-    for child in node.children:
-        yield from _phrases(child)
-
-
-def _insert(
-    parsed: ParsedSeed, node: Node, extension: Extension, offset_of: OffsetOf
-) -> MaskedSentence | None:
-    """Insert an extension's masks; None if one would stand where no word can."""
-    places = tuple(
-        node.children[at].start if at < len(node.children) else node.end
-        for at, _ in extension.added
-    )
-    text = parsed.seed.text
-    pieces: list[str] = []
-    masks: list[Mask] = []
-    last = 0
-    length = 0
-    for place, (_, tag) in zip(places, extension.added, strict=True):
+def _with_masks(parsed: ParsedSentence, places: Sequence[int], offset_of: OffsetOf) -> str | None:
+    """The text with a mask at each place; None if one would stand where no word can."""
+    text, last = "", 0
+    for place in places:
         spot = offset_of(parsed.tokens, place)
         if spot is None:
             return None
         offset, before = spot
-        unchanged = text[last:offset]
-        inserted = f"{MASK} " if before else f" {MASK}"
-        masks.append(Mask(length + len(unchanged) + (0 if before else 1), tag))
-        pieces += [unchanged, inserted]
-        length += len(unchanged) + len(inserted)
+        text += parsed.text[last:offset] + (f"{MASK} " if before else f" {MASK}")
         last = offset
-    pieces.append(text[last:])
-    production = Production(
-        node.label, node.child_labels, extension.reference_rhs, round(extension.probability, 8)
-    )
-    return MaskedSentence(
-        seed_id=parsed.seed.id,
-        text="".join(pieces),
-        masks=tuple(masks),
-        readings=(Reading(production, (node.start, node.end)),),
-        places=places,
-    )
+    return text + parsed.text[last:]
 
 
 def mask_offset(tokens: Sequence[Token], place: int) -> tuple[int, bool] | None:
@@ -169,11 +108,12 @@ def mask_offset(tokens: Sequence[Token], place: int) -> tuple[int, bool] | None:
         return None
     previous = tokens[place - 1]
     if place == len(tokens):
-        return None if _closes(previous) else (previous.end, False)
+        return None if _is_of(previous, _CLOSING) else (previous.end, False)
     following = tokens[place]
     if previous.end < following.start:
         return (following.start, True)
-    return (previous.end, False) if _closes(following) and not _closes(previous) else None
+    closes = _is_of(following, _CLOSING) and not _is_of(previous, _CLOSING)
+    return (previous.end, False) if closes else None
 
 
 def any_offset(tokens: Sequence[Token], place: int) -> tuple[int, bool] | None:
@@ -189,23 +129,83 @@ def any_offset(tokens: Sequence[Token], place: int) -> tuple[int, bool] | None:
     following = tokens[place]
     if previous.end < following.start:
         return (following.start, True)
-    if _closes(following) and following.tag != "POS":
+    if _is_of(following, _CLOSING) and following.tag != "POS":
         return (previous.end, False)
     return (following.start, True) if _is_of(previous, _OPENING) else None
-
-
-def _closes(token: Token) -> bool:
-    return _is_of(token, _CLOSING)
 
 
 def _is_of(token: Token, characters: frozenset[str]) -> bool:
     return all(character in characters for character in token.text)
 
 
-def parse(seeds: Sequence[Seed], tagger: Tagger, parser: ConstituencyParser) -> list[ParsedSeed]:
-    """Tokenise and parse every seed."""
-    tokens = tagger.tag([seed.text for seed in seeds])
-    return [
-        ParsedSeed(seed, words, tree)
-        for seed, words, tree in zip(seeds, tokens, parser.parse(tokens), strict=True)
-    ]
+Problem = tuple[str, tuple[str, ...]]
+"""A masked text and the tags of its masks."""
+
+
+class Filling(NamedTuple):
+    """Words for the first masks of a text, and their summed log probability."""
+
+    words: tuple[str, ...]
+    total: float
+
+    @property
+    def score(self) -> float:
+        """The mean log probability of its words, each given the text and the words to its left."""
+        return round(self.total / len(self.words), SCORE_DIGITS)
+
+
+def fill(
+    masked: Sequence[MaskedSentence],
+    model: MaskedLanguageModel,
+    *,
+    suggestions: int = SUGGESTIONS,
+    fitting: Callable[[str], frozenset[str]] | None = None,
+    known: MutableMapping[Problem, list[Filling]] | None = None,
+) -> list[list[Filling]]:
+    """Propose words for every masked sentence, equal sentences once.
+
+    Several masks are filled together from left to right: the best `BEAM` partial fillings are
+    kept at each mask, and the last mask gives ``suggestions`` in all.
+
+    Args:
+        masked: masked sentences.
+        model: the masked language model.
+        suggestions: most fillings of a masked sentence.
+        fitting: the words to choose from for a mask of a tag; None chooses from all.
+        known: fillings found before, which are not asked for again; new ones are added. Which
+            texts share a forward pass, and so the last digits of scores, depends on it.
+
+    Returns:
+        For each masked sentence its fillings, best first.
+    """
+    beams: MutableMapping[Problem, list[Filling]] = {} if known is None else known
+    problems = [(one.text, one.tags) for one in masked]
+    unfinished = [one for one in dict.fromkeys(problems) if one not in beams]
+    beams.update({problem: [Filling((), 0.0)] for problem in unfinished})
+    while unfinished:
+        requests = [(problem, filling) for problem in unfinished for filling in beams[problem]]
+        texts = [_with_words(problem[0], filling.words) for problem, filling in requests]
+        tags = [problem[1][len(filling.words)] for problem, filling in requests]
+        answers = model.suggest(
+            texts, suggestions, [fitting(tag) for tag in tags] if fitting else None
+        )
+        grown: dict[Problem, list[Filling]] = {problem: [] for problem in unfinished}
+        for (problem, filling), answer in zip(requests, answers, strict=True):
+            grown[problem] += [
+                Filling((*filling.words, word), filling.total + score) for word, score in answer
+            ]
+        unfinished = []
+        for problem, fillings in grown.items():
+            if len(beams[problem]) > 1:  # one answer is sorted already
+                fillings.sort(key=lambda one: (-round(one.total, SCORE_DIGITS), one.words))
+            finished = not fillings or len(fillings[0].words) == len(problem[1])
+            beams[problem] = fillings[: suggestions if finished else BEAM]
+            if not finished:
+                unfinished.append(problem)
+    return [beams[problem] for problem in problems]
+
+
+def _with_words(text: str, words: Sequence[str]) -> str:
+    for word in words:
+        text = text.replace(MASK, word, 1)
+    return text

@@ -13,11 +13,16 @@ from itertools import combinations
 from s2lct.builder.language.fluency import takes_an
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
-from s2lct.builder.language.operations import Analysis
 from s2lct.builder.language.phrases import connectives
 from s2lct.builder.language.tree import Node
-from s2lct.builder.records import InsertedWord, Production, Token
-from s2lct.builder.sources import Extension, Origin, sentence_id
+from s2lct.builder.records import (
+    Extension,
+    InsertedWord,
+    Origin,
+    ParsedSentence,
+    Production,
+    Token,
+)
 
 Attachment = tuple[str, str]
 """The lemma of a head and the word that opens a phrase on it: ("suffer", "from")."""
@@ -71,7 +76,7 @@ class Reduction:
 
 
 def reductions(
-    sentence: Analysis,
+    sentence: ParsedSentence,
     grammar: ReferenceGrammar,
     lexicon: Lexicon,
     attached: Mapping[Attachment, float],
@@ -104,7 +109,7 @@ def reductions(
 
 
 def _without_conjunct(
-    sentence: Analysis, node: Node, grammar: ReferenceGrammar, lexicon: Lexicon
+    sentence: ParsedSentence, node: Node, grammar: ReferenceGrammar, lexicon: Lexicon
 ) -> Reduction | None:
     """The sentence without the second of two conjuncts, where nothing agrees with both."""
     labels = node.child_labels
@@ -220,7 +225,7 @@ def _is_neutral(tokens: Sequence[Token], lexicon: Lexicon) -> bool:
 
 
 def _without(
-    sentence: Analysis, node: Node, number: int, grammar: ReferenceGrammar
+    sentence: ParsedSentence, node: Node, number: int, grammar: ReferenceGrammar
 ) -> Reduction | None:
     """The sentence without a child of a node; None where the grammar or the text forbid it."""
     labels = node.child_labels
@@ -240,7 +245,7 @@ def _without(
 
 
 def _cut(
-    sentence: Analysis,
+    sentence: ParsedSentence,
     node: Node,
     number: int,
     start: int,
@@ -269,7 +274,7 @@ def _cut(
 
 
 def shortened(
-    analysis: Analysis,
+    sentence: ParsedSentence,
     grammar: ReferenceGrammar,
     lexicon: Lexicon,
     attached: Mapping[Attachment, float],
@@ -281,16 +286,16 @@ def shortened(
     """
     found = [
         one
-        for one in reductions(analysis, grammar, lexicon, attached)
+        for one in reductions(sentence, grammar, lexicon, attached)
         if one.removed.strip(", ").lower() not in connectives()
     ]
     shorter: dict[str, tuple[Extension, ...]] = {
-        one.text: (_attested(analysis, one, ()),) for one in found
+        one.text: (_attested(sentence, one, ()),) for one in found
     }
     for first, second in combinations(sorted(found, key=lambda one: one.first), 2):
         if first.last < second.first:
-            text = _without_parts(analysis, (first, second))
-            longer = (_attested(analysis, first, (second,)), _attested(analysis, second, (first,)))
+            text = _without_parts(sentence, (first, second))
+            longer = (_attested(sentence, first, (second,)), _attested(sentence, second, (first,)))
             both = paired(text, longer)
             shorter.setdefault(text, (*longer, *both))
     return shorter
@@ -323,7 +328,6 @@ def paired(text: str, extensions: Sequence[Extension]) -> list[Extension]:
                 continue
             scores = [one.score for one in (first, second) if one.origin == "masked"]
             pair = Extension(
-                sentence_id(longer),
                 longer,
                 (word, behind),
                 min(first.origin, second.origin, key=_LEAST_ATTESTED.index),
@@ -349,23 +353,23 @@ def _insertion(text: str, extension: Extension) -> tuple[int, str]:
     return at, extension.text[at : at + added]
 
 
-def _without_parts(analysis: Analysis, removed: Sequence[Reduction]) -> str:
+def _without_parts(sentence: ParsedSentence, removed: Sequence[Reduction]) -> str:
     """The sentence without some of its parts, which stand apart, from left to right."""
     text, last = "", 0
     for one in removed:
-        text += analysis.text[last : analysis.tokens[one.first - 1].end]
-        last = analysis.tokens[one.last - 1].end
-    return text + analysis.text[last:]
+        text += sentence.text[last : sentence.tokens[one.first - 1].end]
+        last = sentence.tokens[one.last - 1].end
+    return text + sentence.text[last:]
 
 
-def _attested(analysis: Analysis, kept: Reduction, removed: Sequence[Reduction]) -> Extension:
+def _attested(sentence: ParsedSentence, kept: Reduction, removed: Sequence[Reduction]) -> Extension:
     """The sentence without the removed parts, as what extends it by the kept one."""
-    text = _without_parts(analysis, removed)
-    start = analysis.tokens[kept.first].start
+    text = _without_parts(sentence, removed)
+    start = sentence.tokens[kept.first].start
     start -= sum(
-        analysis.tokens[one.last - 1].end - analysis.tokens[one.first - 1].end
+        sentence.tokens[one.last - 1].end - sentence.tokens[one.first - 1].end
         for one in removed
         if one.first < kept.first
     )
     word = InsertedWord(kept.removed, kept.label, start, start + len(kept.removed))
-    return Extension(sentence_id(text), text, (word,), "attested", kept.production)
+    return Extension(text, (word,), "attested", kept.production)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from s2lct.builder.capabilities.schema import Form, SearchRule, WordClass
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.language.tree import Node, read_tree
+from s2lct.builder.language.tree import Node
 from s2lct.builder.models import ConstituencyParser, Tagger
-from s2lct.builder.records import Sentence, Token
+from s2lct.builder.records import ParsedSentence, Sentence, Token
 from s2lct.identity import shuffle_key
 from s2lct.labels import Label
 
@@ -25,44 +24,27 @@ _FINITE_TAGS = frozenset({"VBZ", "VBP", "VBD", "MD"})
 _PUNCTUATION_ONLY = re.compile(r"[\W_]+")
 
 
-@dataclass(frozen=True, slots=True)
-class TaggedSentence:
-    """A corpus sentence with its tokens."""
-
-    sentence: Sentence
-    tokens: tuple[Token, ...]
-
-
 def number_of_words(tokens: Sequence[Token]) -> int:
     """Tokens that are not punctuation: the paper's ``len``."""
     return sum(_PUNCTUATION_ONLY.fullmatch(token.text) is None for token in tokens)
 
 
-def find(
-    tagged: Sequence[TaggedSentence], rules: Sequence[SearchRule], lexicon: Lexicon
-) -> list[tuple[TaggedSentence, SearchRule]]:
-    """Sentences that one of the rules accepts as far as words go, with that rule.
+def candidates(
+    sentences: Sequence[Sentence], rules: Sequence[SearchRule], seed: int, *purpose: str
+) -> list[Sentence]:
+    """Sentences that may meet one of a slot's rules, in the order in which they are taken.
 
-    A text that occurs twice in the corpus is found once.
+    The order is random, but fixed by the seed, the purpose and each sentence. Of sentences with one
+    text the first counts.
     """
-    found: dict[str, tuple[TaggedSentence, SearchRule]] = {}
-    for candidate in tagged:
-        for rule in rules:
-            if meets_words(candidate.sentence, candidate.tokens, rule, lexicon):
-                found.setdefault(candidate.sentence.text, (candidate, rule))
-                break
-    return list(found.values())
+    of_text: dict[str, Sentence] = {}
+    for sentence in sentences:
+        if any(may_meet(sentence, rule) for rule in rules):
+            of_text.setdefault(sentence.text, sentence)
+    return sorted(of_text.values(), key=lambda one: shuffle_key(seed, *purpose, one.corpus, one.id))
 
 
-def in_drawing_order(sentences: Sequence[Sentence], seed: int, *purpose: str) -> list[Sentence]:
-    """The order in which sentences are taken: random, but fixed by the seed and each sentence.
-
-    For another purpose it is another order.
-    """
-    return sorted(sentences, key=lambda one: shuffle_key(seed, *purpose, one.corpus, one.id))
-
-
-def that_fit(
+def that_meet(
     sentences: Sequence[Sentence],
     rules: Sequence[SearchRule],
     tagger: Tagger,
@@ -70,33 +52,35 @@ def that_fit(
     lexicon: Lexicon,
     *,
     parsed: bool,
-) -> list[tuple[TaggedSentence, str | None]]:
-    """Sentences that meet one of a slot's rules, in their order, with their trees.
+) -> list[tuple[Sentence, ParsedSentence | None]]:
+    """Sentences that meet one of a slot's rules, in their order.
 
     Args:
-        sentences: each text once.
+        sentences: the sentences.
         rules: the rules.
         tagger: the tagger.
         parser: the parser.
         lexicon: the lexicon.
-        parsed: whether all need a tree, and not only those whose rule asks for one.
+        parsed: whether each is parsed, and left out if it cannot be; else only those whose rule
+            asks for a tree.
     """
-    tokens = tagger.tag([sentence.text for sentence in sentences])
-    found = find(
-        [TaggedSentence(*both) for both in zip(sentences, tokens, strict=True)], rules, lexicon
-    )
-    wanted = [one.tokens for one, rule in found if parsed or rule.needs_tree]
-    trees = iter(parser.parse(wanted))
-    fit: list[tuple[TaggedSentence, str | None]] = []
-    for one, rule in found:
-        tree = next(trees) if parsed or rule.needs_tree else None
-        if tree is None:
-            fits = not (parsed or rule.needs_tree)
-        else:
-            fits = not rule.needs_tree or meets_tree(read_tree(tree), one.tokens, rule)
-        if fits:
-            fit.append((one, tree))
-    return fit
+    found: list[tuple[Sentence, tuple[Token, ...], SearchRule]] = []
+    for sentence, tokens in zip(
+        sentences, tagger.tag([one.text for one in sentences]), strict=True
+    ):
+        rule = next((r for r in rules if meets_words(sentence, tokens, r, lexicon)), None)
+        if rule is not None:
+            found.append((sentence, tokens, rule))
+    trees = iter(parser.parse([words for _, words, rule in found if parsed or rule.needs_tree]))
+    met: list[tuple[Sentence, ParsedSentence | None]] = []
+    for sentence, tokens, rule in found:
+        if not (parsed or rule.needs_tree):
+            met.append((sentence, None))
+        elif (tree := next(trees)) is not None:
+            whole = ParsedSentence(sentence.text, tokens, tree)
+            if not rule.needs_tree or meets_tree(whole, rule):
+                met.append((sentence, whole))
+    return met
 
 
 def draw(
@@ -108,45 +92,38 @@ def draw(
     *,
     most: int,
     seed: int,
-) -> tuple[Sentence, ...]:
-    """The first ``most`` sentences of a corpus that meet one of a slot's rules.
-
-    They are taken in an order that is random, but fixed by the seed and each sentence. A text that
-    occurs twice is taken as it stands first.
-    """
-    of_text: dict[str, Sentence] = {}
-    for sentence in sentences:
-        if any(may_meet(sentence, rule) for rule in rules):
-            of_text.setdefault(sentence.text, sentence)
-    ordered = in_drawing_order(list(of_text.values()), seed)
+) -> list[Sentence]:
+    """The first ``most`` sentences of a corpus that meet one of a slot's rules."""
+    ordered = candidates(sentences, rules, seed)
     taken: list[Sentence] = []
     for start in range(0, len(ordered), DRAWN_AT_ONCE):
         if len(taken) >= most:
             break
         some = ordered[start : start + DRAWN_AT_ONCE]
-        fit = that_fit(some, rules, tagger, parser, lexicon, parsed=False)
-        taken += [tagged.sentence for tagged, _ in fit]
-    return tuple(taken[:most])
+        met = that_meet(some, rules, tagger, parser, lexicon, parsed=False)
+        taken += [sentence for sentence, _ in met]
+    return taken[:most]
 
 
-def still_meets(
-    form: Form, label: Label, text: str, tokens: Sequence[Token], lexicon: Lexicon
-) -> bool:
-    """Whether a text made of a sentence still meets the rule that found the sentence.
+def still_meets(form: Form, label: Label, parsed: ParsedSentence, lexicon: Lexicon) -> bool:
+    """Whether what was made of a sentence still meets the rule that found the sentence.
 
     So it is where the capability does not ask for it.
 
     Args:
         form: of the capability.
         label: of the sentence.
-        text: of a shortened or extended sentence, or of a seed without template.
-        tokens: of the text.
+        parsed: the shortened or extended sentence, or a seed without template; its tree is not
+            looked at.
         lexicon: the lexicon.
     """
     if not form.keep_search_rule:
         return True
     (rules,) = form.search.values()
-    return any(rule.label == label and meets_text(text, tokens, rule, lexicon) for rule in rules)
+    return any(
+        rule.label == label and meets_text(parsed.text, parsed.tokens, rule, lexicon)
+        for rule in rules
+    )
 
 
 def meets_words(
@@ -224,13 +201,13 @@ def _has(tokens: Sequence[Token], wanted: WordClass, lexicon: Lexicon, form_firs
     return False
 
 
-def meets_tree(tree: Node, tokens: Sequence[Token], rule: SearchRule) -> bool:
+def meets_tree(parsed: ParsedSentence, rule: SearchRule) -> bool:
     """Whether a parse tree meets a rule's demands on syntax."""
-    if rule.root and tree.label not in rule.root:
+    if rule.root and parsed.tree.label not in rule.root:
         return False
-    if rule.complete and not is_complete_sentence(tree, tokens):
+    if rule.complete and not is_complete_sentence(parsed):
         return False
-    return rule.clauses_at_most is None or _clauses(tree) <= rule.clauses_at_most
+    return rule.clauses_at_most is None or _clauses(parsed.tree) <= rule.clauses_at_most
 
 
 def _clauses(node: Node) -> int:
@@ -241,14 +218,15 @@ def _clauses(node: Node) -> int:
     return own + sum(map(_clauses, node.children))
 
 
-def is_complete_sentence(tree: Node, tokens: Sequence[Token]) -> bool:
+def is_complete_sentence(parsed: ParsedSentence) -> bool:
     """Whether it is a declarative clause with subject and finite verb, from capital to full stop.
 
     Clauses joined by "and" are complete if each of them is.
     """
+    tokens = parsed.tokens
     if not tokens or tokens[-1].text != "." or not tokens[0].text[0].isupper():
         return False
-    return _is_declarative(tree)
+    return _is_declarative(parsed.tree)
 
 
 def _is_declarative(node: Node) -> bool:

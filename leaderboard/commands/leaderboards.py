@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from s2lct.command import command
-from s2lct.errors import OptionError, S2lctWarning
+from s2lct.errors import S2lctWarning
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.results.standings import SuiteStandings
-    from s2lct.leaderboard.submission.check import Verdict
+    from s2lct.leaderboard.results.submission import Verdict
 
 _SHOWN = 20
 
@@ -69,29 +69,13 @@ def check(
             help="Load the models and ask them all cases again; best in a container with limits."
         ),
     ] = False,
-    record: Annotated[
-        bool, typer.Option(help="With --rescore: note what is verified in verified.json.")
-    ] = False,
 ) -> Iterator[Verdict]:
     """Accept or refuse submitted results, with reasons, a file at a time.
 
     The exit status is 1 where one is refused.
     """
-    if record and not rescore:
-        raise OptionError(
-            "--record without --rescore",
-            hint="add --rescore: only what said the same of all cases again is verified",
-        )
-    return _verdicts(files, suite, rescore, record)
-
-
-def _verdicts(files: list[Path], suite: str, rescore: bool, record: bool) -> Iterator[Verdict]:
-    from s2lct.leaderboard.submission import check as checking
+    from s2lct.leaderboard.results import submission
     from s2lct.suite.cases import load_cases
 
     cases = load_cases(suite)
-    for file in files:
-        verdict = checking.check(file, cases, rescore=rescore)
-        yield verdict
-        if record and verdict.verified:
-            checking.record(file, verdict)
+    return (submission.check(file, cases, rescore=rescore) for file in files)

@@ -22,7 +22,7 @@ import numpy as np
 
 from s2lct.engines import batches_at_once
 from s2lct.errors import ScoringError
-from s2lct.hub_calls import said_by
+from s2lct.hub_calls import reason_of
 from s2lct.identity import fingerprint_of
 from s2lct.labels import ENDS, LABELS, PROMPTS, SLOT, space_behind
 from s2lct.leaderboard.answers.label_rules import Array
@@ -242,7 +242,7 @@ class LanguageModel:
             raise
         except Exception as error:  # a template may raise whatever it likes
             raise ScoringError(
-                f"model {self.name}: its chat template cannot be used ({said_by(error)})",
+                f"model {self.name}: its chat template cannot be used ({reason_of(error)})",
                 hint="in Python, ask without it: LabelPrompt(chat_template=False)",
             ) from error
 

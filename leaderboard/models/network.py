@@ -19,7 +19,7 @@ from typing import Any
 from s2lct.engines import batches_at_once
 from s2lct.errors import ScoringError
 from s2lct.files import sha256_of
-from s2lct.hub_calls import hub_call, pretrained, said_by
+from s2lct.hub_calls import hub_call, pretrained, reason_of
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.models.classifier import (
@@ -161,7 +161,7 @@ def place(model: Any, device: str, dtype: str) -> None:
         model.eval().to(getattr(torch, dtype)).to(chosen)
     except (RuntimeError, NotImplementedError) as error:  # out of memory is a RuntimeError
         raise ScoringError(
-            f"--device {device}: the model cannot be put there ({said_by(error)})",
+            f"--device {device}: the model cannot be put there ({reason_of(error)})",
             hint="pass --device cpu, or a smaller model",
         ) from error
 
@@ -177,7 +177,7 @@ def usable_device(device: str) -> str:
         torch.zeros(1, device=device).item()
     except (RuntimeError, AssertionError, NotImplementedError, ImportError) as error:
         raise ScoringError(
-            f"--device {device}: cannot be used here ({said_by(error)})",
+            f"--device {device}: cannot be used here ({reason_of(error)})",
             hint="pass --device cpu, or auto, which takes a GPU where there is one",
         ) from error
     return device
@@ -251,7 +251,7 @@ def _refused(problem: str, hint: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise ScoringError(f"{problem} ({said_by(error)})", hint=hint) from error
+        raise ScoringError(f"{problem} ({reason_of(error)})", hint=hint) from error
 
 
 def _check_head(name: str, heads: Sequence[str], *, continues: bool) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from s2lct.errors import ScoringError
-from s2lct.hub_calls import hub_call, is_hub_id, said_by
+from s2lct.hub_calls import hub_call, is_hub_id, reason_of
 from s2lct.leaderboard.results.untrusted import RefusedError
 from s2lct.suite.cases import SuiteCases, load_cases
 from s2lct.suite.tables import SUITE_FILE
@@ -36,7 +36,7 @@ def named_hub_errors(name: str) -> Iterator[None]:
         raise
     except Exception as error:  # whatever the client's HTTP library raises
         raise ScoringError(
-            f"{name}: cannot be fetched ({said_by(error)})",
+            f"{name}: cannot be fetched ({reason_of(error)})",
             hint="check the name and the network; a private repository needs `hf auth login`",
         ) from None
 

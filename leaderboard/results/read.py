@@ -26,7 +26,6 @@ from s2lct.leaderboard.results.untrusted import (
     LONGEST_NAME,
     MOST_JSON_BYTES,
     MOST_TABLE_BYTES,
-    VERIFIED_FILE,
     RefusedError,
     bytes_of,
     checked_record,
@@ -84,7 +83,7 @@ def result_files(paths: Iterable[Path]) -> list[Path]:
     for path in paths:
         files = [path]
         if path.is_dir():
-            files = [one for one in sorted(path.glob("*.json")) if one.name != VERIFIED_FILE]
+            files = sorted(path.glob("*.json"))
         if not files:
             raise ScoringError(
                 f"{path}: holds no result file (*.json)",

@@ -12,25 +12,22 @@ import unicodedata
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS
 from s2lct.leaderboard.models.endpoint import address_of
 from s2lct.leaderboard.results.record import Result, asked
 from s2lct.leaderboard.scoring.figures import RANDOM
-from s2lct.plain_text import plain
 
 MOST_FILES = 50_000
 MOST_JSON_BYTES = 1 << 20
 MOST_TABLE_BYTES = 64 << 20
 LONGEST_NAME = 200
-VERIFIED_FILE = "verified.json"
 FIRST_DAY = datetime(2020, 1, 1, tzinfo=timezone.utc)
 SHA256 = re.compile(r"[0-9a-f]{64}")
-_VERIFIED = TypeAdapter(dict[Annotated[str, Field(pattern=rf"^{SHA256.pattern}$")], str])
 _SLOW_CLOCK = timedelta(minutes=10)
 REFERENCE_NAMES = frozenset({RANDOM, *(f"always-{label}" for label in LABELS)})
 """Rows that stand among the models and are none."""
@@ -213,23 +210,3 @@ def moment(text: str) -> datetime:
     if found > datetime.now(timezone.utc) + _SLOW_CLOCK:
         raise ValueError("lies in the future")
     return found.astimezone(timezone.utc)
-
-
-def read_verified(file: Path) -> dict[str, str]:
-    """When results were scored again, by SHA-256 of their files; empty where there is no list.
-
-    Raises:
-        ScoringError: it is broken.
-    """
-    if not os.path.lexists(file):
-        return {}
-    try:
-        dates = _VERIFIED.validate_json(bytes_of(file, MOST_TABLE_BYTES), strict=True)
-        for date in dates.values():
-            moment(date)
-    except (RefusedError, ValueError) as error:
-        raise ScoringError(
-            f"{file}: cannot be read ({plain(str(error), LONGEST_NAME)})",
-            hint="restore it from the repository's history",
-        ) from error
-    return dates

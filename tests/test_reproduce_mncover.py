@@ -1,4 +1,4 @@
-"""MNCOVER's Tables 1 and 6 against a slow, obvious implementation on a tiny model."""
+"""MNCOVER's tables and figure on a tiny model, against slow, obvious implementations."""
 
 from __future__ import annotations
 
@@ -10,24 +10,42 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
 from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
+from s2lct.analysis.coverage.criteria import Coverage, build_metrics
 from s2lct.analysis.coverage.encoder import EncoderModel, Text, load_encoder
 from s2lct.analysis.coverage.masks import Masks, Vocabulary
+from s2lct.analysis.coverage.measure import measure
+from s2lct.analysis.judge import Judge
 from s2lct.analysis.reproduce.mncover_filtering import (
+    PRINTED,
     Passed,
+    dropped_by,
     filtered,
-    left_of,
+    grow,
     pass_through,
     read_tests,
-    rows_of,
+    row_of,
     verdict,
 )
-from s2lct.analysis.reproduce.mncover_tables import neurons_of
+from s2lct.analysis.reproduce.mncover_tables import (
+    accuracies,
+    accuracy_rows,
+    accuracy_verdict,
+    fidelity_verdict,
+    neurons_of,
+    reach,
+    union_rows,
+)
 from s2lct.analysis.reproduce.runner import Inputs, described
+from s2lct.builder.records import Sentence
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
+from s2lct.labels import LABELS
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -41,6 +59,7 @@ TRAIN = [
     "A film about two brothers at the coast.",
 ]
 NEGATION = ["The film isn't dull.", "The music is awful.", "The film isn't dull.", "A happy film."]
+TEXTS = ["The film isn't dull.", "A happy film.", "The music is awful.", "A happy film.", "Dull."]
 MORE = ["The plot is dull.", "The plot is gray and long.", "A lovely film."]
 
 
@@ -59,6 +78,17 @@ def encoder(folder: Path) -> EncoderModel:
     return load_encoder(str(folder))
 
 
+def random_masks(encoder: EncoderModel) -> Masks:
+    vocabulary = Vocabulary.of_texts(encoder, TRAIN, 20)
+    rng, size = np.random.default_rng(0), vocabulary.size
+    return Masks(vocabulary, rng.random(size) < 0.6, rng.random((size, size)) < 0.5)
+
+
+@pytest.fixture(scope="module")
+def metrics(encoder: EncoderModel) -> dict[str, Coverage]:
+    return build_metrics(("cover", "mncover"), encoder, TRAIN, masks=random_masks(encoder))
+
+
 @pytest.fixture
 def files(tmp_path: Path, encoder: EncoderModel) -> dict[str, Path]:
     corpus = "text,label,split\n" + "".join(f'"{text}",positive,train\n' for text in TRAIN)
@@ -72,11 +102,7 @@ def files(tmp_path: Path, encoder: EncoderModel) -> dict[str, Path]:
         {"test": "typos", "capability": "R", "texts": [text], "expected": ["neutral", "negative"]}
         for text in MORE
     ]
-    vocabulary = Vocabulary.of_texts(encoder, TRAIN, 20)
-    rng = np.random.default_rng(0)
-    size = vocabulary.size
-    masks = Masks(vocabulary, rng.random(size) < 0.6, rng.random((size, size)) < 0.5)
-    masks.save(tmp_path / "masks.safetensors")
+    random_masks(encoder).save(tmp_path / "masks.safetensors")
     return {
         "mft": write_rows(tmp_path / "mft.jsonl", mft),
         "masks": tmp_path / "masks.safetensors",
@@ -120,7 +146,7 @@ def values(encoder: EncoderModel, text: Text) -> list[Any]:
 
 
 def slow_increments(
-    encoder: EncoderModel, tests: dict[str, list[list[Text]]], masks: Masks | None, *, empty: bool
+    encoder: EncoderModel, tests: dict[str, list[Text]], masks: Masks | None, *, empty: bool
 ) -> dict[str, list[float]]:
     ranges: dict[Any, tuple[float, float]] = {}
     for text in TRAIN:
@@ -132,8 +158,8 @@ def slow_increments(
     found: dict[str, list[float]] = {}
     for name, cases in tests.items():
         covered = set(start)
-        for texts in cases:
-            new = set().union(*(sections(encoder, t, ranges, masks) for t in texts)) - covered
+        for text in cases:
+            new = sections(encoder, text, ranges, masks) - covered
             found.setdefault(name, []).append(len(new) / total)
             covered |= new
     return found
@@ -156,13 +182,10 @@ def test_increments_are_what_a_slow_loop_counts(
         annotations=[], limit=None, seeds=1, seed=0, label_map=None, device="cpu",
     )  # fmt: skip
     neurons = neurons_of(str(folder), inputs)
-    metrics = neurons.metrics if start == "empty" else neurons.trained()
+    metrics = neurons.metrics if start == "empty" else neurons.trained
     tests = read_tests([files["mft"]], 100)
     passed = [pass_through(neurons.encoder, test, metrics) for test in tests]
-    cases: dict[str, list[list[Text]]] = {
-        "negation": [[text] for text in NEGATION],
-        "typos": [[text] for text in MORE],
-    }
+    cases: dict[str, list[Text]] = {"negation": [*NEGATION], "typos": [*MORE]}
     for metric, masks in (("cover", None), ("mncover", Masks.load(files["masks"]))):
         slow = slow_increments(encoder, cases, masks, empty=start == "empty")
         for one in passed:
@@ -197,61 +220,41 @@ def test_deciles_of_the_increments_cut_the_subsets(seed: int) -> None:
     left = filtered(increments, failed)
     assert left is not None
     sizes, rates = naive_rates(increments, failed)
-    assert left.sizes == tuple(sizes)
-    assert left.rates == pytest.approx(rates)
+    assert left.sizes == sizes
     assert left.sizes[-1] == 1
     assert left.kept == sum(value > 0 for value in increments)
-    assert left.figures[0] == max(rates)
+    assert left.figures == pytest.approx((max(rates), np.mean(rates)))
     # By chance the mean is that of all cases; the greatest of ten is above it.
     assert left.control[1] == pytest.approx(np.mean(failed), abs=0.06)
     assert left.control[0] > left.control[1] + 0.1
     assert filtered(increments, failed) == left
 
 
-def test_without_a_case_that_raises_coverage_there_is_no_subset() -> None:
-    assert filtered([0.0, 0.0], [True, False]) is None
-
-
-def test_the_last_row_averages_rows() -> None:
-    """Its maximum is the mean of the rows' maxima, though they lie at different thresholds."""
-    both = {"cover": [0.1, 0.2, 0.3, 0.4]}
-    *tests, last = rows_of(
-        left_of(
-            [
-                Passed("one", 8, [True, False, False, False], {**both, "mncover": both["cover"]}),
-                Passed("other", 8, [False, False, False, True], {**both, "mncover": both["cover"]}),
-            ]
-        ),
-        described("mncover-table1")["printed"],
-    )
-    for place in range(2, len(last) - 4):
-        if isinstance(last[place], float):
-            assert last[place] == pytest.approx(sum(row[place] for row in tests) / 2)
-
-
-def test_the_papers_rows_give_its_last_row() -> None:
+def test_a_row_has_the_papers_figures_beside_it() -> None:
+    brought = {name: [0.1, 0.2, 0.3, 0.4] for name in ("cover", "mncover")}
     printed = described("mncover-table1")["printed"]
-    row, last = rows_of(left_of([_plain_row("change names")]), printed)
+    test = Passed("change names", 8, [True, False, False, False], brought)
+    row = row_of(test, printed)
+    assert row[:3] == ["change names", 4, 25.0]
     assert row[-4:] == [5.14, "100/16.86", "100/16.86", "62.84, 62.84"]
-    assert last[-3:] == ["Δ +13.51/+1.10", "Δ +13.78/+1.55", "62.99, 63.57"]
+    nothing = {name: [0.0, 0.0] for name in brought}
+    assert row_of(Passed("none", 8, [False, True], nothing), printed)[3] is None
 
 
-def _plain_row(name: str) -> Passed:
-    return Passed(name, 4, [True, False], {"cover": [0.1, 0.2], "mncover": [0.1, 0.2]})
-
-
-def test_a_subset_that_fails_more_often_than_chance_is_told() -> None:
-    """Increments that know the failures, and some that do not."""
+def test_a_subset_that_fails_more_often_than_chance_is_found() -> None:
+    """Increments that know the failures, and others that do not."""
     rng = np.random.default_rng(1)
-    told, blind = [], []
-    for number in range(12):
-        failed = (rng.random(60) < 0.3).tolist()
-        knowing = [0.5 + 0.4 * fails + 0.1 * rng.random() for fails in failed]
-        other = rng.random(60).tolist()
-        told.append(Passed(str(number), 60, failed, {"cover": knowing, "mncover": knowing}))
-        blind.append(Passed(str(number), 60, failed, {"cover": other, "mncover": other}))
-    assert "the max and the mean above what chance gives" in verdict(left_of(told))
-    assert "neither above" in verdict(left_of(blind))
+    verdicts = []
+    for knows in (0.4, 0.0):
+        tests = []
+        for number in range(12):
+            failed = (rng.random(60) < 0.3).tolist()
+            brought = [0.5 + knows * fails + 0.1 * rng.random() for fails in failed]
+            both = {"cover": brought, "mncover": brought}
+            tests.append(row_of(Passed(str(number), 60, failed, both), {}))
+        verdicts.append(verdict(tests))
+    assert "not above chance" not in verdicts[0]
+    assert verdicts[1].count("not above chance") == 4
 
 
 def test_the_command_writes_the_table_and_resumes(
@@ -276,15 +279,13 @@ def test_the_command_writes_the_table_and_resumes(
     assert "drawn at random" in page
 
 
-@pytest.mark.parametrize("left_out", ["--model", "--reference", "--checklist"])
-def test_what_is_missing_is_told(
-    folder: Path, files: dict[str, Path], tmp_path: Path, left_out: str
-) -> None:
+def test_what_is_missing_is_named(folder: Path, files: dict[str, Path], tmp_path: Path) -> None:
     words = options_of(files, folder, tmp_path / "out")
-    place = words.index(left_out)
-    done = runner.invoke(app, words[:place] + words[place + 2 :])
-    assert done.exit_code == 1
-    assert left_out in done.output
+    for left_out in ("--model", "--reference", "--checklist"):
+        place = words.index(left_out)
+        done = runner.invoke(app, words[:place] + words[place + 2 :])
+        assert done.exit_code == 1
+        assert left_out in done.output
 
 
 def test_pairs_run_through_the_table_of_pairs(
@@ -329,3 +330,145 @@ def test_a_file_without_pairs_names_its_line(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "bad.jsonl", [{"text": "a", "text_pair": "b"}, {"text": "a"}])
     with pytest.raises(AnalysisError, match="line 2"):
         read_tests([path], 10)
+
+
+def value_of(encoder: EncoderModel, metric: Coverage, texts: list[str]) -> float:
+    return metric.emptied().cover(encoder, texts).value
+
+
+def test_texts_are_dropped_as_a_slow_filter_drops_them(
+    encoder: EncoderModel, metrics: dict[str, Coverage]
+) -> None:
+    metric = metrics["mncover"]
+    found = grow(metric, map(metric.marks, encoder.activations(TEXTS)))
+    assert len(found) == 1 + 2 * len(PRINTED)
+    for one in found:
+        kept: list[str] = []
+        values: list[float] = []
+        for text in TEXTS:
+            before = value_of(encoder, metric, kept)
+            growth = value_of(encoder, metric, [*kept, text]) - before
+            least = one.threshold or 0.0
+            enough = growth >= least * (before if one.unit == "share" else 1)
+            if one.threshold is None or (enough and growth > 1e-12):
+                kept.append(text)
+                values.append(before + growth)
+        assert one.values == pytest.approx(values)
+    # The repeated text goes at threshold 0, and nothing adds a tenth of all neurons' sections.
+    assert len(found[1].values) == 4
+    assert found[len(PRINTED)].values == []
+    assert metric.value == 0
+
+
+def test_reductions_are_means_over_transformations(
+    encoder: EncoderModel, metrics: dict[str, Coverage]
+) -> None:
+    metric = metrics["cover"]
+    means = dropped_by(
+        [
+            grow(metric, map(metric.marks, encoder.activations(texts)))
+            for texts in (TEXTS, TEXTS[:2])
+        ]
+    )
+    assert means["coverage", 0.0] == pytest.approx(((1 / 5 + 0) / 2, 1.0))
+    assert means["coverage", 0.1] == pytest.approx((1.0, 0.0))
+
+
+def test_unions_are_what_all_texts_together_cover(
+    encoder: EncoderModel, metrics: dict[str, Coverage]
+) -> None:
+    sets = {"a": TEXTS[:2], "b": TEXTS[2:4], "c": ["A coast, a film, a brother.", "Charming."]}
+    measured = [measure(name, texts, encoder, metrics) for name, texts in sets.items()]
+    rows = {row[0]: row for row in union_rows(measured)}
+    assert list(rows) == ["a", "a + b", "a + b + c", "b", "c"]
+    for told, row in rows.items():
+        texts = [text for name in str(told).split(" + ") for text in sets[name]]
+        assert row[1] == len(texts)
+        for place, name in ((2, "cover"), (3, "mncover")):
+            assert row[place] == pytest.approx(value_of(encoder, metrics[name], texts))
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=6))
+def test_intervals_are_students(values: list[float]) -> None:
+    if np.std(values) > 1e-9:
+        expected = stats.ttest_1samp(values, 0).confidence_interval(0.95)
+        assert reach(values) == pytest.approx((expected.high - expected.low) / 2)
+
+
+def test_accuracies_stand_against_random_texts() -> None:
+    found = {
+        "without": [0.5, 0.6, 0.7],
+        "random": [0.5, 0.61, 0.69],
+        "guided": [0.6, 0.71, 0.79],
+    }
+    without, _, guided = accuracy_rows(found, [0, 2, 2])
+    assert guided[1:3] == [2, pytest.approx(70)]
+    assert guided[4] == pytest.approx(10)
+    assert without[-1] == 90.22
+    assert "guided texts are better" in accuracy_verdict(found)
+    found["guided"] = [0.52, 0.60, 0.69]
+    assert "no difference" in accuracy_verdict(found)
+
+
+def test_accuracy_after_training_is_the_same_each_time(encoder: EncoderModel) -> None:
+    films = [
+        Sentence("films", str(n), f"A {'great' if n % 2 else 'dull'} film, {n}.", label)
+        for n in range(24)
+        for label in (LABELS[2 * (n % 2)],)
+    ]
+    sets = {"without": films[:16], "more": films}
+    before = next(encoder.activations(["A film."])).logits
+    first, again = (accuracies(Judge(encoder), sets, films[:10], [3]) for _ in range(2))
+    assert first == again
+    assert all(0 <= value <= 1 for values in first.values() for value in values)
+    assert np.array_equal(next(encoder.activations(["A film."])).logits, before)
+
+
+def test_masks_that_keep_everything_say_nothing() -> None:
+    about = {"fidelity": 0.99, "fidelity_untrained": 1.0, "words_kept": 9, "words_seen": 9}
+    assert "says nothing" in fidelity_verdict(about)
+    assert "comes back" in fidelity_verdict(about | {"words_kept": 4, "fidelity": 1.0})
+    assert "costs 9.0 points" in fidelity_verdict(about | {"words_kept": 4, "fidelity": 0.91})
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    rows = ["text,label,split"]
+    for number in range(4):
+        rows += [f'"{text[:-1]} {number}.",positive,train' for text in TRAIN]
+    rows += [f'"{text[:-1]} again {n}.",negative,dev' for n, text in enumerate(TEXTS)]
+    rows += [f'"{text[:-1]} indeed {n}.",positive,test' for n, text in enumerate(TEXTS)]
+    path = tmp_path / "corpus.csv"
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("mncover-table5", "untrained layer"),
+        ("mncover-figure4", "0.0001"),
+        ("mncover-table3", "random sentences of"),
+        ("mncover-table4", "Algorithm 1 as printed"),
+    ],
+)
+def test_the_command_makes_each(
+    folder: Path, corpus: Path, tmp_path: Path, name: str, told: str
+) -> None:
+    pairs = tmp_path / "more.jsonl"
+    pairs.write_text(
+        '{"test": "t", "capability": "c", "texts": ["A gray film."], "expected": ["neutral"]}\n'
+        '{"test": "t", "capability": "c", "texts": ["A tall film."], "expected": ["neutral"]}\n',
+        encoding="utf-8",
+    )
+    words = ["reproduce", name, "--model", str(folder), "--reference", f"csv:{corpus}"]
+    words += ["--limit", "5", "--seeds", "1", "--out", str(tmp_path / "out")]
+    if name == "mncover-table3":
+        words += ["--checklist", str(pairs)]
+    done = runner.invoke(app, words)
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "out" / f"{name}.md").read_text(encoding="utf-8")
+    assert told in page
+    assert (tmp_path / "out" / f"{name}.csv").read_text(encoding="utf-8").count("\n") > 1
+    assert (tmp_path / "out" / "mncover-figure4.png").exists() == (name == "mncover-figure4")

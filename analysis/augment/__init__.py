@@ -1,1 +1,0 @@
-"""Changed texts that make coverage grow, as training data."""

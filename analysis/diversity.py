@@ -1,0 +1,452 @@
+"""How diverse a suite is, beside CheckList's cases and the corpus that it was made of.
+
+As in Lee et al., "Automated Testing Linguistic Capabilities of NLP Models", by self-BLEU and
+distinct productions of the same number of cases from each; and by distinct n-grams, lengths and
+depths of trees.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from markupsafe import Markup
+from nltk import Tree
+
+from s2lct.analysis.bootstrap import mean_and_interval
+from s2lct.analysis.corpus_parts import source_corpus
+from s2lct.analysis.plots import COLOURS, picture, style
+from s2lct.builder.capabilities.files import cases_beside
+from s2lct.builder.models import ConstituencyParser, Tagger
+from s2lct.builder.records import Token
+from s2lct.errors import AnalysisError
+from s2lct.identity import rng_for
+from s2lct.progress import bar
+from s2lct.suite.capability_ids import natural_order
+from s2lct.suite.cases import Case, families_of
+from s2lct.suite.checklist import read_checklist
+from s2lct.tables import Cell, Table, page_templates
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+ALL_CASES, SEEDS, EXPANSIONS = "all", "seeds", "expansions"
+NGRAMS = (1, 2, 3)
+BLEU_ORDER = 4
+GROWTH_ORDERS = 20
+GROWTH_STEPS = 40
+TEXTS_AT_ONCE = 64
+PANELS = {
+    "growth": "Distinct productions as cases grow",
+    "self_bleu": "Self-BLEU (less is more diverse)",
+    "productions": "Distinct productions",
+    "distinct_2": "Distinct word pairs in all pairs",
+}
+_CLOSING = frozenset({"''", '"', "”", "’", "'", ")", "-RRB-"})
+
+
+class Text(NamedTuple):
+    """A case to measure, and its family: what it shares with those that depend on it."""
+
+    text: str
+    family: Hashable
+
+
+Groups = Mapping[str, Sequence[Text]]
+"""What cases are drawn from, by group: ``all``, ``seeds``, ``expansions``, a capability."""
+
+
+def grouped(cases: Sequence[Case]) -> Groups:
+    """Texts by group: all; seeds and expansions, if there are both; capabilities, if several."""
+    families = families_of(cases).tolist()
+    texts = [(one, Text(one.text, family)) for one, family in zip(cases, families, strict=True)]
+    groups = {ALL_CASES: [text for _, text in texts]}
+    if len({one.kind for one in cases}) > 1:
+        groups[SEEDS] = [text for one, text in texts if one.kind == "seed"]
+        groups[EXPANSIONS] = [text for one, text in texts if one.kind == "expansion"]
+    names = sorted({one.capability for one in cases}, key=natural_order)
+    for name in names if len(names) > 1 else ():
+        groups[name] = [text for one, text in texts if one.capability == name]
+    return groups
+
+
+def checklist_texts(against: str, groups: Iterable[str], capabilities: Sequence[str]) -> Groups:
+    """CheckList's cases by group.
+
+    Groups that are no capability are drawn from the tests of the capabilities named, or all.
+    """
+    name, _, path = against.partition(":")
+    if name != "checklist" or not path:
+        raise AnalysisError(
+            f"--against {against}: is not checklist:PATH",
+            hint="write it like checklist:sentiment_mft.jsonl.gz",
+        )
+    cases = read_checklist(Path(path))
+    if capabilities:
+        wanted = {id(case) for named in capabilities for case in cases_beside(cases, named)}
+        cases = [case for case in cases if id(case) in wanted]
+    return {
+        group: [Text(case.text, number) for number, case in enumerate(cases_beside(cases, group))]
+        for group in groups
+    }
+
+
+def corpus_texts(suite: str, named: str | None, groups: Iterable[str]) -> Groups:
+    """The corpus named, or the one that the suite's description names; none for ``none``."""
+    corpus = source_corpus(suite, named)
+    texts = [Text(sentence.text, sentence.id) for sentence in corpus.sentences] if corpus else []
+    return dict.fromkeys(groups, texts) if texts else {}
+
+
+class Reading(NamedTuple):
+    """What the tagger and the parser see in a text.
+
+    Attributes:
+        words: its words in lower case, without punctuation.
+        productions: its distinct productions above the parts of speech, as ``NP -> DT NN``.
+        depth: edges from the root to the part of speech of the deepest word of its deepest
+            sentence; None where a sentence could not be parsed.
+    """
+
+    words: tuple[str, ...]
+    productions: frozenset[str]
+    depth: int | None
+
+
+Readings = Mapping[str, Reading]
+
+
+def sentences(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
+    """Split a text's tokens behind each mark that ends a sentence, quotes that close included.
+
+    A mark ends none where a small letter follows: ``"Is it?" she asks.`` is one sentence.
+    """
+    parts: list[tuple[Token, ...]] = []
+    start = 0
+    for number, token in enumerate(tokens):
+        if token.tag != "." or number < start:
+            continue
+        end = number + 1
+        while end < len(tokens) and (tokens[end].text in _CLOSING or tokens[end].tag == "."):
+            end += 1
+        if end < len(tokens) and not tokens[end].text[:1].islower():
+            parts.append(tuple(tokens[start:end]))
+            start = end
+    if start < len(tokens):
+        parts.append(tuple(tokens[start:]))
+    return parts
+
+
+def productions_and_depth(tree: str) -> tuple[frozenset[str], int]:
+    """The productions above a tree's parts of speech, and the deepest of these in edges."""
+    root = Tree.fromstring(tree)
+    productions = (str(one) for one in root.productions() if one.is_nonlexical())
+    return frozenset(productions), root.height() - 2
+
+
+def read(texts: Iterable[str], tagger: Tagger, parser: ConstituencyParser) -> dict[str, Reading]:
+    """The reading of each text; equal ones are read once."""
+    distinct_texts = list(dict.fromkeys(texts))
+    advance = bar("read and parse", len(distinct_texts))
+    readings: dict[str, Reading] = {}
+    for start in range(0, len(distinct_texts), TEXTS_AT_ONCE):
+        part = distinct_texts[start : start + TEXTS_AT_ONCE]
+        tagged = tagger.tag(part)
+        split = [sentences(tokens) for tokens in tagged]
+        trees = iter(parser.parse([sentence for found in split for sentence in found]))
+        for text, tokens, found in zip(part, tagged, split, strict=True):
+            seen = [tree and productions_and_depth(tree) for tree in islice(trees, len(found))]
+            parsed = [one for one in seen if one]
+            readings[text] = Reading(
+                tuple(t.text.lower() for t in tokens if any(map(str.isalnum, t.text))),
+                frozenset().union(*(productions for productions, _ in parsed)),
+                max(depth for _, depth in parsed) if parsed and len(parsed) == len(seen) else None,
+            )
+        advance(len(part))
+    return readings
+
+
+class Figure(NamedTuple):
+    """A figure with the bounds of its interval; None where it has none."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Diversity:
+    """How diverse some cases are, by figures by name.
+
+    ``self_bleu`` is the mean BLEU, 0 to 100, of each case against all others (Zhu et al. 2018),
+    ``productions`` distinct ones of the parses, ``distinct_1`` … distinct n-grams of words in all
+    n-grams (Li et al. 2016), ``words`` and ``depth`` means of words in a case and of the depth of
+    its deepest tree in edges, with standard deviations ``words_sd`` and ``depth_sd``; ``unparsed``
+    cases have a sentence the parser refuses.
+    """
+
+    cases: int
+    figures: Mapping[str, Figure]
+
+    def __getitem__(self, name: str) -> float:
+        return self.figures[name].value
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Sources side by side, the suite first: figures by group and source.
+
+    The group ``all`` is first, then ``seeds`` and ``expansions`` apart, then capabilities.
+    Growth is, by source, the mean of distinct productions among so many cases. What is not the
+    suite was drawn so often.
+    """
+
+    groups: Mapping[str, Mapping[str, Diversity]]
+    growth: Mapping[str, Sequence[tuple[int, float]]]
+    draws: int
+
+
+def self_bleu(texts: Sequence[str]) -> npt.NDArray[np.float64]:
+    """BLEU of each text, of at least two, against all the others, 0 to 100, shape (texts,).
+
+    What sacreBLEU gives for a sentence and references (13a tokens, exponential smoothing,
+    effective order), computed for all texts at once: an n-gram's greatest count among the others
+    is the greatest of all, or the second greatest for the text that holds it.
+    """
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.helpers import extract_all_word_ngrams
+
+    bleu = BLEU(effective_order=True)
+    counted = [
+        extract_all_word_ngrams(bleu.tokenizer(text.rstrip()), 1, BLEU_ORDER) for text in texts
+    ]
+    greatest: dict[tuple[str, ...], list[int]] = {}
+    for ngrams, _ in counted:
+        for ngram, count in ngrams.items():
+            greatest[ngram] = sorted([*greatest.get(ngram, (0, 0)), count])[1:]
+    lengths = Counter(length for _, length in counted)
+    scores = np.zeros(len(texts))
+    for number, (ngrams, length) in enumerate(counted):
+        correct, total = [0] * BLEU_ORDER, [0] * BLEU_ORDER
+        for ngram, count in ngrams.items():
+            second, first = greatest[ngram]
+            total[len(ngram) - 1] += count
+            correct[len(ngram) - 1] += min(count, second if count == first else first)
+        others = lengths if lengths[length] > 1 else lengths.keys() - {length}
+        closest = min(others, key=lambda other: (abs(other - length), other))
+        scores[number] = bleu.compute_bleu(
+            correct,
+            total,
+            length,
+            closest,
+            smooth_method=bleu.smooth_method,
+            effective_order=bleu.effective_order,
+        ).score
+    return scores
+
+
+def distinct(texts: Sequence[Sequence[str]], n: int) -> float:
+    """Distinct n-grams of words in all n-grams; 0 where no text has n words."""
+    ngrams = [
+        tuple(words[start : start + n]) for words in texts for start in range(len(words) - n + 1)
+    ]
+    return len(set(ngrams)) / len(ngrams) if ngrams else 0.0
+
+
+def measure(texts: Sequence[Text], readings: Readings) -> Diversity:
+    """Measure cases, at least one."""
+    bleu = Figure(0.0)
+    if len(texts) > 1:
+        scores = self_bleu([text for text, _ in texts])
+        _, ci = mean_and_interval([family for _, family in texts], scores, seed=0)
+        bleu = Figure(float(scores.mean()), *ci)
+    found = [readings[text] for text, _ in texts]
+    words = [len(reading.words) for reading in found]
+    depths = [reading.depth for reading in found if reading.depth is not None] or [0]
+    values = {
+        "productions": len(frozenset().union(*(reading.productions for reading in found))),
+        **{f"distinct_{n}": distinct([reading.words for reading in found], n) for n in NGRAMS},
+        "words": np.mean(words),
+        "words_sd": np.std(words),
+        "depth": np.mean(depths),
+        "depth_sd": np.std(depths),
+        "unparsed": sum(reading.depth is None for reading in found),
+    }
+    figures = {name: Figure(float(value)) for name, value in values.items()}
+    return Diversity(len(texts), {"self_bleu": bleu} | figures)
+
+
+def growth(texts: Sequence[Text], readings: Readings, seed: int = 0) -> list[tuple[int, float]]:
+    """Distinct productions among the first k cases, the mean of `GROWTH_ORDERS` random orders."""
+    steps = np.unique(np.linspace(1, len(texts), min(GROWTH_STEPS, len(texts))).astype(int))
+    sums = np.zeros(len(steps))
+    rng = np.random.default_rng(seed)
+    for _ in range(GROWTH_ORDERS):
+        seen: set[str] = set()
+        sizes = [0]
+        for number in rng.permutation(len(texts)):
+            seen |= readings[texts[number].text].productions
+            sizes.append(len(seen))
+        sums += np.array(sizes)[steps]
+    return list(zip(steps.tolist(), (sums / GROWTH_ORDERS).tolist(), strict=True))
+
+
+def merged(measured: Sequence[Diversity]) -> Diversity:
+    """The means of several draws, with the least and the greatest for an interval."""
+    if len(measured) == 1:
+        return measured[0]
+    figures = {}
+    for name in measured[0].figures:
+        values = [one[name] for one in measured]
+        figures[name] = Figure(float(np.mean(values)), min(values), max(values))
+    return Diversity(measured[0].cases, figures)
+
+
+def compare(
+    sources: Mapping[str, Groups],
+    tagger: Tagger,
+    parser: ConstituencyParser,
+    *,
+    draws: int = 3,
+    seed: int = 0,
+) -> Comparison:
+    """Measure a suite, the first, beside sources with the same groups, so many cases from each.
+
+    From the others they are drawn several times, without replacement; fewer where they have fewer.
+    """
+    suite, *_ = sources
+
+    def drawn(name: str, group: str) -> list[Sequence[Text]]:
+        texts, of_suite = sources[name][group], sources[suite][group]
+        if name == suite:
+            return [of_suite]
+        most = min(len(of_suite), len(texts))
+        keys = (("diversity", name, group, str(draw)) for draw in range(draws))
+        return [rng_for(seed, *key).sample(list(texts), most) for key in keys]
+
+    taken = {(group, name): drawn(name, group) for group in sources[suite] for name in sources}
+    every = (text for parts in taken.values() for texts in parts for text, _ in texts)
+    readings = read(every, tagger, parser)
+    return Comparison(
+        groups={
+            group: {
+                name: merged([measure(texts, readings) for texts in taken[group, name]])
+                for name in sources
+            }
+            for group in sources[suite]
+        },
+        growth={name: growth(taken[ALL_CASES, name][0], readings, seed) for name in sources},
+        draws=draws,
+    )
+
+
+def table(comparison: Comparison) -> Table:
+    """Every group, a row for each source, and how the figures were made."""
+    rows = []
+    for group, by_source in comparison.groups.items():
+        for number, (name, of) in enumerate(by_source.items()):
+            shares = [f"{of[f'distinct_{n}']:.2f}".removeprefix("0") for n in NGRAMS]
+            rows.append(
+                [
+                    "" if number else group,
+                    name,
+                    f"{of.cases:,}",
+                    f"{of['self_bleu']:.1f}",
+                    f"{of['productions']:,.0f}",
+                    " ".join(shares),
+                    f"{of['words']:.1f} ± {of['words_sd']:.1f}",
+                    f"{of['depth']:.1f} ± {of['depth_sd']:.1f}",
+                ]
+            )
+    return Table(
+        ("", "", "cases", "self-BLEU", "productions", "distinct 1/2/3", "words", "depth"),
+        rows,
+        caption="Self-BLEU: BLEU (0 to 100) of a case against all others, mean; less is more "
+        "diverse. Productions: distinct ones of the parses above the parts of speech. Distinct-n: "
+        "distinct n-grams of words in all n-grams. Words, and depth of the deepest tree in edges: "
+        "mean ± standard deviation. What is not the suite: means of "
+        f"{comparison.draws} draws of as many cases.",
+        names=2,
+    )
+
+
+def as_csv(comparison: Comparison) -> str:
+    """Every figure, one a row."""
+    rows = [
+        [
+            Cell("", value="" if value is None else value)
+            for value in (group, source, of.cases, metric, *figure)
+        ]
+        for group, by_source in comparison.groups.items()
+        for source, of in by_source.items()
+        for metric, figure in of.figures.items()
+    ]
+    return Table(("group", "source", "cases", "metric", "value", "low", "high"), rows).csv()
+
+
+def conclusion(comparison: Comparison) -> str:
+    """Which source is most diverse, in a sentence."""
+    figures = [
+        f"{of['productions']:,.0f} distinct productions and a self-BLEU of {of['self_bleu']:.1f} "
+        f"({name})"
+        for name, of in comparison.groups[ALL_CASES].items()
+    ]
+    return f"Of as many cases: {', '.join(figures)}. Less self-BLEU (0 to 100) is more diverse."
+
+
+def as_html(comparison: Comparison, suite: str) -> str:
+    """One page with plots and table that needs no network; ``suite`` is where it was read from."""
+    svg = drawn_as(comparison, "svg").decode()
+    return (
+        page_templates("s2lct.analysis")
+        .get_template("diversity.html.jinja")
+        .render(
+            suite=suite,
+            conclusion=conclusion(comparison),
+            plots=Markup(svg[svg.index("<svg") :]),
+            table=table(comparison),
+        )
+    )
+
+
+def drawn_as(comparison: Comparison, kind: str) -> bytes:
+    """Every panel in one picture, as ``png`` or ``svg``."""
+    from matplotlib.figure import Figure as Drawing
+
+    with style(**{"axes.grid": True, "axes.titlelocation": "left", "grid.alpha": 0.18}):
+        drawing: Drawing = Drawing(figsize=(10, 9.2), layout="constrained")
+        for axes, metric in zip(drawing.subplots(2, 2).flat, PANELS, strict=True):
+            _draw(axes, metric, comparison)
+        return picture(drawing, kind, dpi=80)
+
+
+def _draw(axes: Axes, metric: str, comparison: Comparison) -> None:
+    """A panel: a line a source as cases grow, or a dot a group and source."""
+    axes.set_title(PANELS[metric])
+    groups, sources = comparison.groups, list(comparison.growth)
+    for number, (name, colour) in enumerate(zip(sources, COLOURS, strict=False)):
+        if metric == "growth":
+            cases, found = zip(*comparison.growth[name], strict=True)
+            axes.plot(cases, found, color=colour, label=name, linewidth=2)
+            continue
+        for row, by_source in enumerate(groups.values()):
+            place = row + 0.7 * (number + 0.5) / len(sources) - 0.35
+            value, low, high = by_source[name].figures[metric]
+            axes.plot([value], [place], "o", color=colour, markersize=5)
+            if low is not None and high is not None:
+                axes.plot([low, high], [place, place], color=colour, linewidth=1.5)
+    axes.set_xlim(left=0)
+    if metric == "growth":
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("cases, in random order")
+        axes.legend(frameon=False)
+    else:
+        axes.set_yticks(range(len(groups)), list(groups))
+        axes.set_ylim(len(groups) - 0.5, -0.5)

@@ -1,1 +1,0 @@
-"""How diverse a suite is, beside another and beside its corpus."""

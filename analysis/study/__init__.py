@@ -1,1 +1,0 @@
-"""Whether people agree with a suite."""

@@ -1,0 +1,195 @@
+"""Choose: extensions that leave the label alone, and expansions for variety.
+
+What annotators passed is rejected only where it moves the sentiment of its sentence. Without
+annotators the likelihood of words decides, grammar (`s2lct.builder.language.fluency`) and whether
+words are subjective: that leaves much that reads oddly, which a suite says of itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from s2lct.builder.language.fluency import breaks_grammar
+from s2lct.builder.language.sentiment_scorers import shift, subjectivity
+from s2lct.builder.records import Expansion, Extended, Extension, Rejection, Seed, Token
+from s2lct.identity import shuffle_key
+
+MOST_SUBJECTIVE = 0.5
+"""Words from this subjectivity on are opinions, whatever SentiWordNet says of their sentiment."""
+LEAST_SCORE = -7.0
+"""Masked words that nobody annotated, of a lower mean log probability, are left out."""
+MOST_SHIFT = 0.3
+"""What is inserted may move the sentiment (-1 to 1) by so much, by each of the scorers."""
+LIKELIEST_FOR_AN_EXPANSION = 3
+"""Extensions of a sentence, for each expansion wanted, to choose from where nobody annotated."""
+LARGEST_SHARE = 0.02
+"""No insertion makes up a larger share of a suite's expansions."""
+LEAST_ALLOWED = 2
+
+
+def rejection(text: str, extended: Extended, *, annotated: bool) -> Rejection | None:
+    """Why an extension of a text is rejected; None if it may be used.
+
+    An author wrote what is attested: only its sentiment is asked about.
+
+    Args:
+        text: of the sentence that it extends.
+        extended: the extension.
+        annotated: whether annotators passed it.
+    """
+    extension = extended.extension
+    reason = None
+    if not annotated and extension.origin != "attested":
+        reason = _rejection_unless_annotated(extension, extended.parsed.tokens)
+    if reason is None and shift(text, extension.text) > MOST_SHIFT:
+        reason = Rejection.SENTIMENT
+    return reason
+
+
+def _rejection_unless_annotated(extension: Extension, tokens: Sequence[Token]) -> Rejection | None:
+    if extension.score < LEAST_SCORE:
+        return Rejection.UNLIKELY
+    if any(subjectivity(word.word) >= MOST_SUBJECTIVE for word in extension.inserted):
+        return Rejection.NOT_NEUTRAL
+    starts = {word.start for word in extension.inserted}
+    inserted = [number for number, token in enumerate(tokens) if token.start in starts]
+    return Rejection.SPECIFICATION if breaks_grammar(tokens, inserted) else None
+
+
+def usable(extended: Sequence[Extended], expansions: int, *, annotated: bool) -> list[Extended]:
+    """Those of a sentence's extensions that were not rejected; unless annotated, the likeliest.
+
+    Args:
+        extended: the extensions.
+        expansions: how many expansions of a seed are wanted.
+        annotated: whether annotators passed them.
+    """
+    left = [one for one in extended if one.rejected is None]
+    if not annotated:
+        left.sort(key=lambda one: -one.extension.score)
+        del left[LIKELIEST_FOR_AN_EXPANSION * expansions :]
+    return left
+
+
+def choose(
+    seeds: Sequence[str], expansions: Iterable[Expansion], *, per_seed: int, seed: int
+) -> dict[str, list[Expansion]]:
+    """Choose each seed's expansions in a suite, those first that add what the chosen ones lack.
+
+    In rounds every seed gets one more, as long as it has any, those with few candidates first: of
+    its candidates the one whose words, number of words, production and kind were chosen least, a
+    greedy maximum coverage. No insertion makes up more than `LARGEST_SHARE` of all.
+
+    Args:
+        seeds: ids of the seeds of all capabilities.
+        expansions: the candidates.
+        per_seed: most expansions of a seed.
+        seed: of the random choice among equals.
+
+    Returns:
+        For each seed its expansions, in the order they were chosen.
+    """
+    of_seed: defaultdict[str, list[_Candidate]] = defaultdict(list)
+    for one in expansions:
+        key = shuffle_key(seed, "choose", one.id)
+        of_seed[one.seed_id].append(_Candidate(one, *_features(one), key))
+    ordered = sorted(
+        seeds, key=lambda id: (len(of_seed[id]), shuffle_key(seed, "order of seeds", id))
+    )
+    allowed = int(LARGEST_SHARE * sum(min(per_seed, len(some)) for some in of_seed.values()))
+    while True:
+        chosen = _chosen(ordered, of_seed, per_seed, max(LEAST_ALLOWED, allowed))
+        share_of_all = int(LARGEST_SHARE * sum(map(len, chosen.values())))
+        if allowed <= max(LEAST_ALLOWED, share_of_all):
+            return {id: chosen[id] for id in seeds}
+        # Fewer were chosen than there was room for: of these, too, it is no larger share.
+        allowed = min(allowed - 1, (allowed + share_of_all) // 2)
+
+
+Feature = tuple[str, str]
+
+
+class _Candidate(NamedTuple):
+    """An expansion with what of it may have been chosen before, and what decides among equals."""
+
+    expansion: Expansion
+    words: Feature
+    length: Feature
+    production: Feature
+    kinds: tuple[Feature, ...]
+    key: bytes
+
+    def rank(self, used: Mapping[Feature, int]) -> tuple[int, int, int, int, bytes]:
+        """How often the chosen ones have what it has, the least first to choose."""
+        return (
+            used[self.words],
+            used[self.length],
+            used[self.production],
+            min(used[kind] for kind in self.kinds),
+            self.key,
+        )
+
+
+def _features(expansion: Expansion) -> tuple[Feature, Feature, Feature, tuple[Feature, ...]]:
+    words = words_of(expansion)
+    production = expansion.extension.production
+    return (
+        ("words", words),
+        ("length", str(min(4, len(words.split())))),
+        ("production", f"{production.lhs} {' '.join(production.reference_rhs)}"),
+        tuple(("kind", word.tag) for word in expansion.inserted),
+    )
+
+
+def _chosen(
+    seeds: Sequence[str],
+    of_seed: Mapping[str, Sequence[_Candidate]],
+    per_seed: int,
+    allowed: int,
+) -> dict[str, list[Expansion]]:
+    left = {id: list(some) for id, some in of_seed.items()}
+    chosen: dict[str, list[Expansion]] = {id: [] for id in seeds}
+    used: Counter[Feature] = Counter()
+    for _ in range(per_seed):
+        for id in seeds:
+            candidates = [one for one in left.get(id, ()) if used[one.words] < allowed]
+            if not candidates:
+                continue
+            best = min(candidates, key=lambda one: one.rank(used))
+            left[id].remove(best)
+            chosen[id].append(best.expansion)
+            used.update([best.words, best.length, best.production, *best.kinds])
+    return chosen
+
+
+def words_of(expansion: Expansion) -> str:
+    """What was inserted, in lower case."""
+    return " ".join(word.word for word in expansion.inserted).lower()
+
+
+def choose_in_paper_form(
+    seeds: Sequence[Seed], expansions: Iterable[Expansion], *, per_seed: int, seed: int
+) -> dict[str, list[Expansion]]:
+    """Choose each seed's expansions at random.
+
+    Of a text that a seed has twice, that of the more probable production, or else of the better
+    score, counts.
+    """
+    best: dict[tuple[str, str], Expansion] = {}
+    for one in expansions:
+        known = best.setdefault((one.seed_id, one.text), one)
+        if _rank(one) > _rank(known):
+            best[one.seed_id, one.text] = one
+    of_seed: dict[str, list[Expansion]] = {seed.id: [] for seed in seeds}
+    for one in best.values():
+        of_seed[one.seed_id].append(one)
+    return {
+        id: sorted(some, key=lambda one: shuffle_key(seed, "select", id, one.text))[:per_seed]
+        for id, some in of_seed.items()
+    }
+
+
+def _rank(expansion: Expansion) -> tuple[float, float]:
+    return expansion.extension.production.probability, expansion.extension.score

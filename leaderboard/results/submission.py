@@ -1,0 +1,216 @@
+"""Whether a stranger's result can be believed: every figure, every case, the model itself.
+
+Nothing of a submission is trusted. Texts and passing labels are those of the suite, and every
+figure is computed again. The model's files, no code among them, are fetched at the commit that the
+result names, and the model is asked again here, in single precision. What that may cost is for who
+runs it to limit: in a container.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from s2lct.errors import ScoringError
+from s2lct.labels import LABELS
+from s2lct.leaderboard.answers.label_rules import LabelRule, Labels, rule_for
+from s2lct.leaderboard.models.classifier import facts_of
+from s2lct.leaderboard.models.generating_model import GeneratingModel
+from s2lct.leaderboard.models.load import load_classifier
+from s2lct.leaderboard.results.hub_results import hub_api, named_hub_errors
+from s2lct.leaderboard.results.read import read_outcomes, read_result, wrong_figures
+from s2lct.leaderboard.results.record import BUILT_IN, Result, asked, other_dtype
+from s2lct.leaderboard.results.untrusted import faults_of_names
+from s2lct.leaderboard.scoring.ask import probabilities_of, read_labels
+from s2lct.leaderboard.scoring.score import rule_in_words
+from s2lct.plain_text import plain
+from s2lct.suite.cases import Case, SuiteCases
+
+Mask = npt.NDArray[np.bool_]
+DEFAULT_BRANCH = "main"
+ROUNDING = 1e-4
+"""By how much probabilities or logits may differ where other machines round otherwise."""
+MOST_NEAR_TIES = 0.02
+MOST_REASONS = 50
+LONGEST_REASON = 240
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(?:/[A-Za-z0-9][\w.-]{0,95})?", re.ASCII)
+_MODEL_FILES = ("*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken", "*.vocab", "README.md")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the check of a submission came to."""
+
+    file: str  # the result file
+    accepted: bool  # whether nothing speaks against it
+    reasons: tuple[str, ...]  # what does, a line each
+    rescored: int = 0  # how many cases and contrasts the model was asked again
+
+    def as_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps(asdict(self))
+
+    def __str__(self) -> str:
+        if not self.accepted:
+            return "\n  ".join([f"refused: {self.file}", *self.reasons])
+        again = f"; all {self.rescored:,} texts scored again" if self.rescored else ""
+        return f"accepted: {self.file}: every figure follows from its cases{again}"
+
+
+def check(path: Path, suite: SuiteCases, *, rescore: bool = False) -> Verdict:
+    """Check a submission: a result file with its outcomes beside it.
+
+    Args:
+        path: the JSON file.
+        suite: the suite it must have been scored on, from a source that is trusted.
+        rescore: ask the model, by the name and commit that the submission gives, again.
+    """
+    reasons: list[str] = []
+    rescored = 0
+    try:
+        result = read_result(path)
+        reasons += [*faults_of_names(result), *_faults_of_kind(result, suite)]
+        outcomes = read_outcomes(path, result, suite)
+        if missing := len(suite.asked) - len(outcomes.labels):
+            reasons.append(f"{result.outcomes.path}: lacks {missing:,} of what the suite asks")
+        reasons += [
+            f"{where} does not follow from the cases" for where in wrong_figures(result, outcomes)
+        ]
+        if rescore and not reasons:
+            reasons += _faults_of_model(result, suite.asked, outcomes.labels)
+            rescored = len(suite.asked)
+    except ScoringError as error:
+        reasons.append(error.problem.removeprefix(f"{path}: "))
+    if len(reasons) > MOST_REASONS:
+        reasons[MOST_REASONS:] = [f"and {len(reasons) - MOST_REASONS} more"]
+    # A stranger's words, fit for a terminal.
+    lines = tuple(plain(reason, LONGEST_REASON - 1) for reason in reasons)
+    return Verdict(plain(str(path), LONGEST_REASON), not reasons, lines, rescored)
+
+
+def _faults_of_kind(result: Result, suite: SuiteCases) -> Iterator[str]:
+    """Why a result is no submission, whatever its figures."""
+    model = result.model
+    if model.endpoint is None and not model.weights_sha256:
+        yield "model.weights_sha256: is missing"
+    if model.endpoint is None and model.name not in BUILT_IN:
+        if not _HUB_NAME.fullmatch(model.name) or ".." in model.name or "--" in model.name:
+            yield f"model.name: {model.name!r} is neither a Hub id nor a built-in model"
+        elif not _COMMIT.fullmatch(model.revision):
+            yield (
+                f"model.revision: {model.revision!r} is no commit; score the model by its Hub id, "
+                "so that others can load it"
+            )
+    if model.predictions is not None:
+        yield "model.predictions: nobody can score given predictions again"
+    if result.suite.fingerprint != suite.fingerprint:
+        yield "suite.fingerprint: is not the suite's; score the model on this version of it"
+    if result.partial:
+        yield "selection: is a part of the suite; score the model on all of it"
+
+
+def _faults_of_model(result: Result, cases: Sequence[Case], labels: Labels) -> Iterator[str]:
+    """What a model, asked again, says otherwise than its result, or is otherwise."""
+    stated, options = result.model, result.model.options
+    if stated.endpoint is not None:
+        yield (
+            "cannot be scored again: nobody can tell which model answers at "
+            f"{stated.endpoint.url}; without --rescore it can be accepted"
+        )
+        return
+    texts = [case.text for case in cases]
+    built_in = stated.name in BUILT_IN
+    place = stated.name
+    try:
+        if not built_in:
+            place = str(_fetched_model(stated.name, stated.revision))
+        asks = asked(options)
+        model = load_classifier(place, device="cpu", dtype="float32", asks=asks)
+        rule = rule_for(
+            model.classes,
+            model=stated.name,
+            label_map=options.label_map,
+            neutral_band=options.neutral_band,
+        )
+        facts = facts_of(model)
+        known = {
+            "revision": model.revision if built_in else stated.revision,
+            "weights_sha256": getattr(model, "weights_sha256", model.fingerprint),
+            "label_rule": rule_in_words(rule, asks),
+            "parameters": facts.parameters,
+            "licence": facts.licence,
+        }
+        if isinstance(model, GeneratingModel) and asks is not None:
+            known["label_rule"] = str(asks)
+        wrong = [
+            f"model.{field}: is {getattr(stated, field)!r}, the model's is {value!r}"
+            for field, value in known.items()
+            if getattr(stated, field) != value
+        ]
+        if dtype := other_dtype(stated):
+            wrong.append(f"model.dtype: is {dtype}; models are asked again in single precision")
+        yield from wrong or _faults_of_labels(model, rule, cases, texts, labels)
+    except ScoringError as error:
+        yield f"cannot be scored again: {error.problem.replace(place, stated.name)}"
+
+
+def _fetched_model(name: str, commit: str) -> Path:
+    """The folder of a model's files at a commit of its default branch."""
+    api, hint = hub_api(), "submit the result of a model as its owners keep it"
+    with named_hub_errors(f"model {name}"):
+        history = api.list_repo_commits(name, repo_type="model", revision=DEFAULT_BRANCH)
+    if commit not in {one.commit_id for one in history}:
+        raise ScoringError(
+            f"model.revision: {commit} is no commit of the branch {DEFAULT_BRANCH} of {name}",
+            hint=hint,
+        )
+    with named_hub_errors(f"model {name}"):
+        info = api.model_info(name, revision=commit)
+        safe = any(one.rfilename.endswith(".safetensors") for one in info.siblings or ())
+        files = [*_MODEL_FILES, "*.safetensors" if safe else "pytorch_model*.bin"]
+        folder = api.snapshot_download(name, revision=commit, allow_patterns=files)
+    if info.id != name:
+        raise ScoringError(f"model.name: is {name}, the Hub calls it {info.id}", hint=hint)
+    return Path(folder)
+
+
+def _faults_of_labels(
+    model: object, rule: LabelRule, cases: Sequence[Case], texts: list[str], labels: Labels
+) -> Iterator[str]:
+    """Cases that a model gives another label than its result says.
+
+    Rounding may decide between two labels that are as good as equally likely. That excuses few
+    cases, and none of a model whose labels hang on rounding altogether.
+    """
+    if isinstance(model, GeneratingModel):
+        written = sorted(model.written(texts))
+        answers = {texts[number]: answer for number, answer, _ in written}
+        other = read_labels(model, texts, answers) != labels
+        near = fits = np.array([one.margin < ROUNDING for one in written])
+    else:
+        probabilities = probabilities_of(model, texts)  # type: ignore[arg-type]
+        other = rule.labels(probabilities) != labels
+        could = np.stack(
+            [
+                rule.could_be(np.full(len(cases), number), probabilities, ROUNDING)
+                for number in range(len(LABELS))
+            ]
+        )
+        near = could.sum(axis=0) > 1
+        known = labels < len(LABELS)
+        fits = known & could[np.where(known, labels, 0), np.arange(len(cases))]
+    if near.mean() <= MOST_NEAR_TIES:
+        other &= ~(near & fits)
+    if wrong := np.flatnonzero(other).tolist():
+        yield (
+            f"the model says something else of {len(wrong):,} out of {len(cases):,} texts (first "
+            f"{cases[wrong[0]].id[:40]!r}), asked in single precision; a result that was made in "
+            "another one is to be made again with --dtype float32"
+        )

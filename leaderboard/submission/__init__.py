@@ -1,1 +1,0 @@
-"""Results that others hand in, checked and scored again."""
