@@ -107,7 +107,6 @@ def score(
     Raises:
         ScoringError: model or suite cannot be used as they are; it says which, and what to do.
     """
-    from s2lct.leaderboard.integrations.metric import meanings
     from s2lct.leaderboard.models.load import as_classifier
     from s2lct.leaderboard.results.record import SelectionRecord
     from s2lct.leaderboard.scoring import score as scoring
@@ -118,7 +117,6 @@ def score(
             f"name={name!r} of model {model}, which has one",
             hint="leave name= out; it is for functions and models in memory",
         )
-    label_map, neutral_band = meanings(model, label_map, neutral_band)
     whole = load_cases(suite)
     outcomes = scoring.score(
         as_classifier(model, tokenizer=tokenizer, classes=classes),

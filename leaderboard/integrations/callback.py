@@ -18,7 +18,6 @@ from s2lct.suite.cases import SuiteCases, load_cases
 
 PREFIX = "eval_s2lct/"
 """`transformers.Trainer` looks for ``metric_for_best_model`` among names that begin so."""
-_MORE_IS_BETTER = ("cases", "fail_to_pass")
 
 
 class CapabilityCallback(TrainerCallback):
@@ -27,8 +26,7 @@ class CapabilityCallback(TrainerCallback):
     Logged are ``eval_s2lct/failure_rate``, the mean of the capabilities', and one for each
     capability over seeds and expansions, ``eval_s2lct/LC4/failure_rate``; where the suite has
     counterparts the share of seeds right on both sides, ``eval_s2lct/both_sides`` and
-    ``eval_s2lct/LC4/both_sides``; with ``all_figures`` those of `metric.compute` too. They join the
-    evaluation's own figures, so that
+    ``eval_s2lct/LC4/both_sides``. They join the evaluation's own figures, so that
     ``metric_for_best_model="eval_s2lct/failure_rate", greater_is_better=False`` may name one. A
     callback that reads them, such as `EarlyStoppingCallback`, stands behind this one.
     """
@@ -42,11 +40,9 @@ class CapabilityCallback(TrainerCallback):
         limit: int | None = None,
         label_map: Mapping[Any, Any] | None = None,
         neutral_band: tuple[float, float] = NEUTRAL_BAND,
-        all_figures: bool = False,
     ) -> None:
         self.label_map, self.neutral_band = check_label_map(label_map), checked_band(neutral_band)
         self.suite = load_cases(suite).select(capabilities, kind, limit)
-        self.all_figures = all_figures
         self.trainer: Any = None
 
     def attach(self, trainer: Any) -> CapabilityCallback:
@@ -64,8 +60,7 @@ class CapabilityCallback(TrainerCallback):
         classes = classes_of(kwargs["model"].config)
         rule_for(classes, label_map=self.label_map, neutral_band=self.neutral_band)
         best = f"eval_{(args.metric_for_best_model or '').removeprefix('eval_')}"
-        parts = best.split("/")
-        more_is_better = "both_sides" in parts or parts[-1] in _MORE_IS_BETTER
+        more_is_better = best.endswith("both_sides")
         if best.startswith(PREFIX) and bool(args.greater_is_better) != more_is_better:
             raise ScoringError(
                 f"metric_for_best_model={best} with greater_is_better={args.greater_is_better} "
@@ -87,8 +82,6 @@ class CapabilityCallback(TrainerCallback):
             logged[f"{PREFIX}{name}/failure_rate"] = of.all.failure_rate
             if of.both_sides:
                 logged[f"{PREFIX}{name}/both_sides"] = of.both_sides.share
-        if self.all_figures:
-            logged |= found.flat(PREFIX)
         if kwargs.get("metrics") is not None:
             kwargs["metrics"].update(logged)
         if self.trainer is not None:

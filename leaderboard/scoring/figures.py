@@ -341,10 +341,11 @@ def one_label(
     return None if share < NEARLY_ALL or hardly_fails else (label, share)
 
 
-def flips(cases: Sequence[Case], failed: Failed) -> list[int]:
-    """Numbers of the expansions that fail while their seed passes."""
+def flips(cases: Sequence[Case], failed: Failed) -> tuple[list[int], list[int]]:
+    """Numbers of the expansions that fail while their seed passes, and the other way round."""
     seeds, expansions = pairs_of(cases, cases, "expansion")
-    return [*map(int, expansions[failed[expansions] & ~failed[seeds]])]
+    before, after = failed[seeds], failed[expansions]
+    return expansions[after & ~before].tolist(), expansions[~after & before].tolist()
 
 
 def passing_expansions(cases: Sequence[Case], failed: Failed) -> int:
@@ -356,7 +357,7 @@ def passing_expansions(cases: Sequence[Case], failed: Failed) -> int:
 def flipping_words(cases: Sequence[Case], failed: Failed) -> tuple[FlippingWord, ...]:
     """The ten inserted words that most often turned a pass into a fail."""
     total = Counter(w for case in cases if case.kind == "expansion" for w in case.inserted)
-    flipped = Counter(word for n in flips(cases, failed) for word in cases[n].inserted)
+    flipped = Counter(word for n in flips(cases, failed)[0] for word in cases[n].inserted)
     ranked = sorted(flipped, key=lambda word: (-flipped[word], word))[:_MOST_FLIPPING]
     return tuple(
         FlippingWord(item=word, pass_to_fail=flipped[word], expansions=total[word])

@@ -391,7 +391,7 @@ def _failing_seeds(outcomes: Outcomes, capability: str) -> list[Prediction]:
 def _broken_expansions(outcomes: Outcomes, capability: str) -> list[Prediction]:
     """Expansions that fail while their seeds pass; of each seed the first."""
     found: dict[str, Prediction] = {}
-    for number in flips(outcomes.cases, outcomes.failed):
+    for number in flips(outcomes.cases, outcomes.failed)[0]:
         case = outcomes.cases[number]
         if case.capability == capability:
             found.setdefault(case.seed_id, (case, SAID[outcomes.labels[number]]))
