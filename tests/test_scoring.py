@@ -184,7 +184,7 @@ def test_the_metric_takes_a_model_or_predictions(suite_folder: Path) -> None:
 
 
 def test_the_metric_refuses_what_does_not_fit(suite_folder: Path) -> None:
-    with pytest.raises(ScoringError, match="neither model nor predictions"):
+    with pytest.raises(ScoringError):
         compute()
     with pytest.raises(ScoringError, match="given no suite"):
         compute(model="vader")
