@@ -17,11 +17,11 @@ from s2lct.analysis.reproduce.runner import (
     of_families,
 )
 from s2lct.analysis.retrain import Change, Retrainer, Training
-from s2lct.analysis.suite_rows import SuiteRow, SuiteRows, load_rows
 from s2lct.analysis.training import TrainOptions
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.errors import require
 from s2lct.identity import fingerprint_of
+from s2lct.suite.cases import SuiteCases, load_cases
 
 MARK = "*"
 """Behind a capability's name: CheckList's cases of the test that it stands beside."""
@@ -75,22 +75,20 @@ def retraining(inputs: Inputs) -> Reproduction:
     return Reproduction([table], _verdict(of_each))
 
 
-def both_suites(inputs: Inputs) -> SuiteRows:
+def both_suites(inputs: Inputs) -> SuiteCases:
     """The suite's cases and CheckList's beside them, as one suite to train and test on."""
-    suite = load_rows(str(inputs.suite))
-    cases = of_families([row.case for row in suite.rows], inputs.limit, inputs.seed)
-    kept = {case.id for case in cases}
-    rows = [row for row in suite.rows if row.case.id in kept]
+    suite = load_cases(str(inputs.suite))
+    cases = of_families(suite.cases, inputs.limit, inputs.seed)
     capabilities = dict.fromkeys(case.capability for case in cases)
     found = beside(inputs.read_checklist(), capabilities, inputs.limit, inputs.seed)
     others = [
         # With the label that suites give cases of several.
-        SuiteRow(replace(case, capability=case.capability + MARK), max(case.passes), "", (), ())
+        replace(case, capability=case.capability + MARK, label=max(case.passes))
         for part in found.values()
         for case in part
     ]
-    described = [[row.case.id, row.case.text, row.label] for row in [*rows, *others]]
-    return replace(suite, rows=(*rows, *others), fingerprint=fingerprint_of(described))
+    described = [[case.id, case.text, case.label] for case in (*cases, *others)]
+    return replace(suite, cases=(*cases, *others), fingerprint=fingerprint_of(described))
 
 
 def _tested(training: Training) -> Iterator[tuple[str, Sequence[Change]]]:

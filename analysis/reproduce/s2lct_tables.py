@@ -56,7 +56,6 @@ from s2lct.analysis.study import (
     read_key,
     relevancy,
 )
-from s2lct.analysis.suite_rows import load_rows
 from s2lct.builder.models import load_parser, load_tagger
 from s2lct.errors import require
 from s2lct.identity import fingerprint_of, shuffle_key
@@ -286,14 +285,14 @@ def coverage(inputs: Inputs) -> Reproduction:
 def explanations(inputs: Inputs) -> Reproduction:
     """RQ4: the smallest sets of words that hold failures of each capability, model by model."""
     inputs.need("model", "suite")
-    suite, most = load_rows(str(inputs.suite)), inputs.limit or 5
+    suite, most = load_cases(str(inputs.suite)), inputs.limit or 5
     options, filler = Options(seed=inputs.seed), MaskedLMFiller("embedded")
     rows: list[list[Cell]] = []
     findings, methods = [], []
     for model in inputs.model:
         judge = inputs.judge(model)
-        labels = predicted(judge, [row.case.text for row in suite.rows])
-        explained = explain(judge, chosen_rows(suite.rows, labels, limit=most), filler, options)
+        labels = predicted(judge, [row.text for row in suite.cases])
+        explained = explain(judge, chosen_rows(suite.cases, labels, limit=most), filler, options)
         methods.append(method_of(judge))
         for of in aggregate(explained):
             shares = [one.probability for one in explained if one.capability == of.capability]
