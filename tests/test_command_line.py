@@ -127,7 +127,7 @@ def test_examples_are_commands_that_parse(
         assert tuple(words[: len(path)]) == path
         given = words[len(path) : words.index(">") if ">" in words else None]
         for word in given:
-            if word.endswith((".json", ".jsonl", ".jsonl.gz", ".csv", ".tar.gz")):
+            if word.endswith((".json", ".jsonl", ".jsonl.gz", ".csv", ".pkl", ".tar.gz")):
                 Path(word).touch()
         with ALL[path].make_context("s2lct", given) as context:
             assert context.command is ALL[path]

@@ -184,7 +184,7 @@ def write(path: Path, rows: Rows) -> Path:
 
 
 def read(path: Path, suite: SuiteCases, **options: Any) -> list[int]:
-    return outcomes_of_predictions(path, suite, "org/mine", **options).said.tolist()
+    return outcomes_of_predictions(path, suite, "org/mine", **options).labels.tolist()
 
 
 def right(case: Case) -> int:
@@ -230,7 +230,7 @@ def test_predictions_score_as_the_model_that_made_them(
     outcomes, out = score(load_classifier("vader"), suite), tmp_path / "results"
     rows = [
         {"id": case.id, "label": LABELS[label]}
-        for case, label in zip(outcomes.asked, outcomes.said, strict=True)
+        for case, label in zip(suite.asked, outcomes.labels, strict=True)
     ]
     path = write(tmp_path / "said.csv", rows)
     s2lct("score", "vader", "--suite", suite_folder, "--out", out)

@@ -86,7 +86,7 @@ def test_no_two_different_results_meet_and_the_same_replaces_its_own(tmp_path: P
     assert all(len(name) < 150 for name in names(tmp_path))
     for what, make in DIFFERENT.items():
         assert write_result(make(), tmp_path) == paths[what]
-        assert recompute(paths[what], SUITES).model.name == make().model
+        assert recompute(paths[what], SUITES).model.name == make().model.name
     assert len(names(tmp_path)) == 2 * len(DIFFERENT)
     whole = [recompute(paths[what], SUITES) for what in DIFFERENT if "LC" not in what]
     assert len({repository_path(one) for one in whole}) == len(whole)
@@ -118,7 +118,7 @@ def test_what_is_there_stays_unless_it_is_the_same(tmp_path: Path) -> None:
 
 def test_a_result_is_read_with_its_suite_and_no_other(tmp_path: Path) -> None:
     outcomes = make_outcomes(SUITE, lambda case: case.capability == "LC9")
-    probabilities = np.eye(3)[outcomes.said]
+    probabilities = np.eye(3)[outcomes.labels]
     path = write_result(replace(outcomes, probabilities=probabilities), tmp_path)
     columns = pq.read_table(path.with_suffix(".parquet")).to_pydict()
     assert [*columns] == ["id", "label", "negative", "neutral", "positive"]

@@ -30,7 +30,7 @@ from s2lct.leaderboard.results.standings import (
     ranked_models,
 )
 from s2lct.leaderboard.scoring.statistics import CONFIDENCE
-from s2lct.leaderboard.site.report import one_answer
+from s2lct.leaderboard.site.report import one_label_of
 from s2lct.leaderboard.site.site import flat_rows
 from s2lct.suite.cases import Case
 
@@ -117,7 +117,7 @@ def test_a_row_has_pass_to_fail_and_chance(tmp_path: Path) -> None:
     }
     assert mine["chance"] == pytest.approx(1 / 3)
     assert (no["one_answer"], mine["one_answer"], no["chance_corrected"]) == ("negative", None, 0)
-    assert one_answer(found.standings[0].scored.result) == ("negative", 1.0)
+    assert one_label_of(found.standings[0].scored.result) == ("negative", 1.0)
 
 
 def test_every_pair_of_models_is_tested_as_compare_does(

@@ -63,7 +63,7 @@ from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.models import load_parser, load_tagger
 from s2lct.errors import require
 from s2lct.identity import fingerprint_of, shuffle_key
-from s2lct.leaderboard.scoring.statistics import flips
+from s2lct.leaderboard.scoring.figures import flips
 from s2lct.suite.annotation import read_annotations
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 

@@ -13,8 +13,7 @@ from s2lct.labels import check_label_map
 from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND, checked_band, rule_for
 from s2lct.leaderboard.models.load import trainers_tokenizer
 from s2lct.leaderboard.models.network import Network, classes_of
-from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES
-from s2lct.leaderboard.scoring.score import figures, score
+from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import SuiteCases, load_cases
 
 PREFIX = "eval_s2lct/"
@@ -61,7 +60,7 @@ class CapabilityCallback(TrainerCallback):
         classes = classes_of(kwargs["model"].config)
         rule_for(classes, label_map=self.label_map, neutral_band=self.neutral_band)
         best = f"eval_{(args.metric_for_best_model or '').removeprefix('eval_')}"
-        more_is_better = best.endswith(BOTH_SIDES)
+        more_is_better = best.endswith("both_sides")
         if best.startswith(PREFIX) and bool(args.greater_is_better) != more_is_better:
             raise ScoringError(
                 f"metric_for_best_model={best} with greater_is_better={args.greater_is_better} "
@@ -75,14 +74,14 @@ class CapabilityCallback(TrainerCallback):
         outcomes = score(
             network, self.suite, label_map=self.label_map, neutral_band=self.neutral_band
         )
-        nested = figures(outcomes)
-        logged = {f"{PREFIX}failure_rate": nested["overall"]["failure_rate"]}
-        for name, of in nested.items():
-            own = PREFIX if name == "overall" else f"{PREFIX}{name}/"
-            if name != "overall":
-                logged[f"{own}failure_rate"] = of["all"]["failure_rate"]
-            if BOTH_SIDES in of:
-                logged[f"{own}{BOTH_SIDES}"] = of[BOTH_SIDES]["share"]
+        found = outcomes.figures
+        logged = {f"{PREFIX}failure_rate": found.overall.failure_rate}
+        if found.overall.both_sides:
+            logged[f"{PREFIX}both_sides"] = found.overall.both_sides.share
+        for name, of in found.capabilities.items():
+            logged[f"{PREFIX}{name}/failure_rate"] = of.all.failure_rate
+            if of.both_sides:
+                logged[f"{PREFIX}{name}/both_sides"] = of.both_sides.share
         if kwargs.get("metrics") is not None:
             kwargs["metrics"].update(logged)
         if self.trainer is not None:

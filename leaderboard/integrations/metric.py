@@ -12,8 +12,7 @@ from s2lct.errors import ScoringError
 from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND
 from s2lct.leaderboard.models.classifier import Function
 from s2lct.leaderboard.models.load import as_classifier
-from s2lct.leaderboard.scoring.both_sides import counted
-from s2lct.leaderboard.scoring.score import default_cache, figures, flattened, score
+from s2lct.leaderboard.scoring.score import default_cache, score
 from s2lct.suite.cases import SuiteCases, load_cases
 from s2lct.suite.tables import COUNTERPART, KINDS
 
@@ -50,7 +49,7 @@ def compute(
     classes of the model in its order; of two an uncertain answer is neutral (neutral_band=).
     label_map= says what classes mean, such as {"LABEL_0": "negative", "LABEL_1": "positive"}, for
     models, pipelines, functions and predictions. flat=True names figures
-    "LC4/expansion/failure_rate", which are nested as `score.figures` says.
+    "LC4/expansion/failure_rate", which are else nested.
     """
     if (model is None) == (predictions is None):
         raise ScoringError(
@@ -62,7 +61,7 @@ def compute(
         idle = {"tokenizer": tokenizer, "capabilities": capabilities, "kind": kind, "limit": limit}
         asked: Any = Function(lambda _: predictions, "predictions", classes)
         cases = _referred(references, suite)
-        if not counted(cases.cases).any():
+        if not any(case.kind in KINDS for case in cases.cases):
             raise ScoringError(
                 "references name contrasts alone, which no failure rate counts",
                 hint="pass seeds and expansions too",
@@ -82,8 +81,7 @@ def compute(
             f"compute() was given {', '.join(ignored)} with {beside}", hint="leave them out"
         )
     outcomes = score(asked, cases, label_map=label_map, neutral_band=neutral_band, cache=cache)
-    nested = figures(outcomes)
-    return dict(flattened(nested)) if flat else nested
+    return outcomes.figures.flat() if flat else outcomes.figures.nested()
 
 
 def _referred(references: Any, suite: Any) -> SuiteCases:
