@@ -25,7 +25,7 @@ import yaml
 from s2lct.analysis.coverage.criteria import Coverage
 from s2lct.analysis.coverage.encoder import EncoderModel, Floats
 from s2lct.builder.language.lexicon import is_polarity_shifter
-from s2lct.builder.models.encoder import encoder_path
+from s2lct.builder.models.shipped import encoder_path
 from s2lct.builder.records import Sentence
 from s2lct.hub_calls import pretrained
 from s2lct.identity import rng_for

@@ -41,7 +41,7 @@ runner = CliRunner()
 def tokenizer() -> Any:
     from transformers import AutoTokenizer
 
-    from s2lct.builder.models.encoder import encoder_path
+    from s2lct.builder.models.shipped import encoder_path
 
     return AutoTokenizer.from_pretrained(encoder_path())
 
