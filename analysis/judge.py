@@ -7,8 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from s2lct.leaderboard.answers.label_rules import NEUTRAL, NEUTRAL_BAND, POSITIVE, Labels, rule_for
-from s2lct.leaderboard.answers.predictions import Array
+from s2lct.leaderboard.answers.label_rules import (
+    NEUTRAL,
+    NEUTRAL_BAND,
+    POSITIVE,
+    Array,
+    Labels,
+    rule_for,
+)
 from s2lct.leaderboard.models.classifier import Classifier
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.scoring.ask import probabilities_of

@@ -21,7 +21,6 @@ from s2lct.analysis.bootstrap import mean_and_interval
 from s2lct.analysis.corpus_parts import parts_of_corpus
 from s2lct.analysis.judge import Judge
 from s2lct.analysis.kept import kept
-from s2lct.analysis.suite_rows import SuiteRow, SuiteRows
 from s2lct.analysis.training import Example, TrainOptions, fine_tuned, learnable, network_of
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.errors import AnalysisError, S2lctWarning
@@ -30,7 +29,7 @@ from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
 from s2lct.leaderboard.site.capability_words import capability_words
 from s2lct.progress import bar
-from s2lct.suite.cases import families_of
+from s2lct.suite.cases import Case, SuiteCases, families_of
 from s2lct.tables import Cell, Table, page_templates
 
 FOLDS = 10
@@ -45,9 +44,9 @@ RUN_FILE = "s2lct_run.json"
 class Split(NamedTuple):
     """What is trained on, and on what it is tested: of its capabilities, and of others."""
 
-    train: list[SuiteRow]
-    test: list[SuiteRow]
-    others: list[SuiteRow]
+    train: list[Case]
+    test: list[Case]
+    others: list[Case]
 
 
 def sentence_key(text: str) -> str:
@@ -55,12 +54,12 @@ def sentence_key(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def sentences_of(rows: Iterable[SuiteRow]) -> frozenset[str]:
+def sentences_of(rows: Iterable[Case]) -> frozenset[str]:
     """Keys of the corpus sentences that cases were made from; of a case without any, its text."""
-    return frozenset(sentence_key(text) for row in rows for text in row.sources or (row.case.text,))
+    return frozenset(sentence_key(text) for row in rows for text in row.source_texts or (row.text,))
 
 
-def split_of(rows: Sequence[SuiteRow], trained_on: Collection[str], seed: int = 0) -> Split:
+def split_of(rows: Sequence[Case], trained_on: Collection[str], seed: int = 0) -> Split:
     """Divide a suite's cases so that no sentence is trained on and tested on.
 
     Cases with the same sentence stay together; of a case's sentences that is the one in most
@@ -75,15 +74,13 @@ def split_of(rows: Sequence[SuiteRow], trained_on: Collection[str], seed: int = 
     """
     from sklearn.model_selection import StratifiedGroupKFold
 
-    chosen = [row for row in rows if row.case.capability in trained_on]
-    of_family: dict[str, list[SuiteRow]] = {}
+    chosen = [row for row in rows if row.capability in trained_on]
+    of_family: dict[str, list[Case]] = {}
     for row in chosen:
-        of_family.setdefault(row.case.seed_id, []).append(row)
+        of_family.setdefault(row.seed_id, []).append(row)
     sentences = {name: sentences_of(members) for name, members in of_family.items()}
-    cases = Counter(key for row in chosen for key in sentences[row.case.seed_id])
-    groups = [
-        min(sentences[row.case.seed_id], key=lambda key: (-cases[key], key)) for row in chosen
-    ]
+    cases = Counter(key for row in chosen for key in sentences[row.seed_id])
+    groups = [min(sentences[row.seed_id], key=lambda key: (-cases[key], key)) for row in chosen]
     labels = np.array([row.label for row in chosen])
     count = min(FOLDS, len(set(groups)), Counter(labels.tolist()).most_common(1)[0][1])
     if count < LEAST_FOLDS:
@@ -100,15 +97,15 @@ def split_of(rows: Sequence[SuiteRow], trained_on: Collection[str], seed: int = 
     test = [row for number, row in enumerate(chosen) if number in tested]
     rest = [row for number, row in enumerate(chosen) if number not in held_out]
     train = _apart(rest, test)
-    others = _apart([row for row in rows if row.case.capability not in trained_on], train)
+    others = _apart([row for row in rows if row.capability not in trained_on], train)
     return Split(train, test, others)
 
 
-def _apart(rows: Sequence[SuiteRow], others: Sequence[SuiteRow]) -> list[SuiteRow]:
+def _apart(rows: Sequence[Case], others: Sequence[Case]) -> list[Case]:
     """The rows of families that have no sentence of others."""
     barred = sentences_of(others)
-    out = {row.case.seed_id for row in rows if sentences_of([row]) & barred}
-    return [row for row in rows if row.case.seed_id not in out]
+    out = {row.seed_id for row in rows if sentences_of([row]) & barred}
+    return [row for row in rows if row.seed_id not in out]
 
 
 @dataclass(frozen=True)
@@ -265,7 +262,7 @@ class Retrainer:
     def __init__(
         self,
         judge: Judge,
-        suite: SuiteRows,
+        suite: SuiteCases,
         corpus: Corpus | None,
         options: TrainOptions,
         save_to: Path | None = None,
@@ -338,8 +335,8 @@ class Retrainer:
     def _run(
         self, name: str, trained_on: Sequence[str], seed: int, folder: Path | None = None
     ) -> Run:
-        split = split_of(self._suite.rows, trained_on, seed)
-        cases = [Example(row.case.text, row.label) for row in split.train]
+        split = split_of(self._suite.cases, trained_on, seed)
+        cases = [Example(row.text, row.label) for row in split.train]
         learnt = learnable(self._judge.rule, cases)
         if not learnt:
             raise AnalysisError(
@@ -356,8 +353,8 @@ class Retrainer:
         if unseen.any():
             right = [float(scored[1][unseen].mean()) for scored in (before, after)]
             accuracy = Accuracy(int(unseen.sum()), *right)
-        tested = {row.case.id for row in (*split.test, *split.others)}
-        all_cases = [row.case for row in self._suite.rows]
+        tested = {row.id for row in (*split.test, *split.others)}
+        all_cases = self._suite.cases
         scored = zip(all_cases, families_of(all_cases).tolist(), before[0], after[0], strict=True)
         run = Run(
             train=len(learnt),
@@ -380,13 +377,13 @@ class Retrainer:
     def _inputs(self, trained_on: Sequence[str], seed: int) -> str:
         """A fingerprint of all that decides a run."""
         cases = [
-            [row.case.id, row.case.text, row.label, sorted(row.case.passes), row.case.sources]
-            for row in self._suite.rows
+            [row.id, row.text, row.label, sorted(row.passes), row.sources]
+            for row in self._suite.cases
         ]
         corpus = self._corpus.fingerprint if self._corpus is not None else ""
         options = [asdict(self._options), list(trained_on), seed]
         model = [self._network.fingerprint, str(self._judge)]
-        sources = [row.sources for row in self._suite.rows]
+        sources = [row.source_texts for row in self._suite.cases]
         return fingerprint_of([*model, cases, sources, corpus, *options])
 
     @cached_property
@@ -398,11 +395,11 @@ class Retrainer:
 
         A sentence's label has to be the likeliest of those that the model has a class for.
         """
-        predicted = judge.labels([row.case.text for row in self._suite.rows]).tolist()
-        rows = zip(self._suite.rows, predicted, strict=True)
+        predicted = judge.labels([row.text for row in self._suite.cases]).tolist()
+        rows = zip(self._suite.cases, predicted, strict=True)
         likeliest = judge.likeliest([one.text for one in self._tested])
         labels = [LABELS.index(one.label) for one in self._tested]
-        return [label not in row.case.passes for row, label in rows], likeliest == labels
+        return [label not in row.passes for row, label in rows], likeliest == labels
 
 
 def points(value: float) -> str:

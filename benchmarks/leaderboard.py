@@ -22,9 +22,10 @@ from rich.table import Table
 
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
+from s2lct.leaderboard.results.record import ModelRecord
 from s2lct.leaderboard.results.standings import collect
 from s2lct.leaderboard.results.write import write_result
-from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
+from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.leaderboard.site.site import PAGE, build_site
 from s2lct.suite.cases import Case, SuiteCases
 
@@ -91,12 +92,15 @@ def write_made_up(suite: SuiteCases, number: int, folder: Path) -> None:
     right = np.array([min(case.passes) for case in suite.cases])
     wrong = rng.random(len(right)) < rng.beta(4, 6)
     labels = np.where(wrong, (right + rng.integers(1, 3, len(right))) % len(LABELS), right)
-    outcomes = Outcomes(
-        f"organisation-{number % 97}/model-{number}", f"{number:040x}", f"{number:064x}", "made up",
-        suite, labels, failed_cases(suite.cases, labels),
+    model = ModelRecord(
+        name=f"organisation-{number % 97}/model-{number}",
+        revision=f"{number:040x}",
+        weights_sha256=f"{number:064x}",
+        label_rule="made up",
         parameters=int(10 ** rng.uniform(6, 10)),
         licence=str(rng.choice(["apache-2.0", "mit", "cc-by-4.0", "llama3"])),
-    )  # fmt: skip
+    )
+    outcomes = Outcomes(model, suite, labels)
     write_result(outcomes, folder)
 
 

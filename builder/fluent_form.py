@@ -114,38 +114,34 @@ class FluentForm:
 
     def forms(self, sources: Sequence[Source]) -> list[list[Source]]:
         """What seeds may use of each sentence: its shorter forms, and itself if it passes."""
-        missing = {one.text: one for one in sources if one.text not in self.shorter}
-        if missing:
-            found = self.shortened(list(missing.values()), most=SHORTER_FORMS)
-            self.shorter.update({text: found.get(text, []) for text in missing})
-        return [self.usable_forms(one, self.shorter[one.text]) for one in sources]
+        self._shorten({one.text: one for one in sources if one.text not in self.shorter})
+        found: list[list[Source]] = []
+        for source in sources:
+            # They may have been found for another sentence of the same text.
+            forms = [replace(one, sentence=source.sentence) for one in self.shorter[source.text]]
+            whole = self.passes(sentence_id(source.text), source.sentence.label)
+            found.append([*forms, source] if whole else forms)
+        return found
 
-    def usable_forms(self, source: Source, shorter: Sequence[Source]) -> list[Source]:
-        """Shorter forms of a sentence, which may have been found for another one of its text."""
-        forms = [replace(one, sentence=source.sentence) for one in shorter]
-        whole = self.passes(sentence_id(source.text), source.sentence.label)
-        return [*forms, source] if whole else forms
-
-    def shortened(self, sources: Sequence[Source], *, most: int) -> dict[str, list[Source]]:
-        """Up to so many shorter forms of each sentence that no annotator refused, by its text."""
+    def _shorten(self, sources: Mapping[str, Source]) -> None:
+        """Find the shorter forms of sentences that annotators passed, by their text."""
         attached = shipped_attachments()
         candidates: list[tuple[Source, str, tuple[Extension, ...]]] = []
-        for source in sources:
+        for source in sources.values():
             found = reduce.shortened(source.parsed, self.grammar, self.lexicon, attached)
             passed = [
                 (source, text, longer)
                 for text, longer in found.items()
                 if self.passes(sentence_id(text), source.sentence.label)
             ]
-            candidates += passed[:most]
+            candidates += passed[:SHORTER_FORMS]
         parsed = parsed_sentences(
             [text for _, text, _ in candidates], self.models.tagger, self.models.parser
         )
-        made: dict[str, list[Source]] = {}
+        self.shorter.update({text: [] for text in sources})
         for (source, _, longer), shorter in zip(candidates, parsed, strict=True):
             if shorter is not None and search.is_complete_sentence(shorter):
-                made.setdefault(source.text, []).append(Source(source.sentence, shorter, longer))
-        return made
+                self.shorter[source.text].append(Source(source.sentence, shorter, longer))
 
     def compose(self, capability: Capability, pools: Mapping[str, Iterable[Source]]) -> list[Seed]:
         """The seeds of a capability, of what its slots may be filled with."""
@@ -321,37 +317,6 @@ class FluentForm:
         return families
 
 
-class Drawn:
-    """The sentences that meet a slot's rules, tagged and parsed as far as they are asked for."""
-
-    def __init__(self, form: FluentForm, slot: Slot, *, most: int) -> None:
-        """Draw from a slot's candidates.
-
-        Args:
-            form: selects.
-            slot: the slot.
-            most: sentences to find at most.
-        """
-        self._form, self._slot, self._most = form, slot, most
-        self._at_once = min(max(LEAST_DRAWN, 4 * form.config.most_seeds), MOST_DRAWN)
-        self._seen = 0
-        self._found: list[Source] = []
-
-    @property
-    def found(self) -> int:
-        """How many were found by now."""
-        return len(self._found[: self._most])
-
-    def first(self, number: int) -> list[Source]:
-        """The first ones in drawing order, as far as there are so many."""
-        number = min(number, self._most)
-        while len(self._found) < number and self._seen < len(self._slot.candidates):
-            some = self._slot.candidates[self._seen : self._seen + self._at_once]
-            self._seen += len(some)
-            self._found += self._form.select(self._slot, some)
-        return self._found[:number]
-
-
 class Pool:
     """What a slot is filled with: a form of every sentence, then another one of each.
 
@@ -363,32 +328,42 @@ class Pool:
         """Fill a slot.
 
         Args:
-            form: shortens.
+            form: selects and shortens.
             slot: the slot.
         """
         config = form.config
-        most = len(slot.candidates)
+        self._form, self._slot = form, slot
+        self._most = len(slot.candidates)
         if config.most_seeds <= PAIRINGS:
-            most = PAIRINGS
+            self._most = PAIRINGS
             if form.annotations is None:
-                most = min(PAIRINGS, config.seeds * TRIED_FOR_A_SEED)
-        self.drawn = Drawn(form, slot, most=most)
-        self._form = form
-        self._at_once = min(max(LEAST_SHORTENED, config.most_seeds), MOST_DRAWN)
+                self._most = min(PAIRINGS, config.seeds * TRIED_FOR_A_SEED)
+        self._seen = 0
+        self._sources: list[Source] = []
         self._forms: list[list[Source]] = []
+
+    @property
+    def found(self) -> int:
+        """How many sentences were found by now."""
+        return min(len(self._sources), self._most)
 
     def __iter__(self) -> Iterator[Source]:
         number = 0
-        while number < len(self._forms) or self._shorten():
+        while number < len(self._forms) or self._go_on():
             yield from self._forms[number][:1]
             number += 1
         for turn in range(1, OF_A_SENTENCE):
             for forms in self._forms:
                 yield from forms[turn : turn + 1]
 
-    def _shorten(self) -> bool:
-        """Find the forms of the next sentences; whether there are any."""
-        done = len(self._forms)
-        some = self.drawn.first(done + self._at_once)[done:]
-        self._forms += self._form.forms(some)
-        return bool(some)
+    def _go_on(self) -> bool:
+        """Find the next sentences and their forms; whether there are any."""
+        seeds, done = self._form.config.most_seeds, len(self._forms)
+        wanted = min(done + min(max(LEAST_SHORTENED, seeds), MOST_DRAWN), self._most)
+        at_once = min(max(LEAST_DRAWN, 4 * seeds), MOST_DRAWN)
+        while len(self._sources) < wanted and self._seen < len(self._slot.candidates):
+            batch = self._slot.candidates[self._seen : self._seen + at_once]
+            self._seen += len(batch)
+            self._sources += self._form.select(self._slot, batch)
+        self._forms += self._form.forms(self._sources[done:wanted])
+        return len(self._forms) > done

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,9 +22,12 @@ from s2lct.builder.fluent_form import FluentForm, Pool
 from s2lct.builder.kept_models import KeptModels, LoadedModels
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import SCORERS, Lexicon
+from s2lct.builder.models import parsed_sentences
 from s2lct.builder.neutral import read_neutral
-from s2lct.builder.paper_form import families_in_paper_form
-from s2lct.builder.records import Family, Seed, Sentence, Source
+from s2lct.builder.records import Expansion, Family, Seed, Sentence, Source
+from s2lct.builder.stages import choose, compose, confirm, search
+from s2lct.builder.stages.compose import PAIRINGS
+from s2lct.builder.stages.mask import Filling, Problem, fill, mask
 from s2lct.cache import Cache
 from s2lct.engines import Engine, InProcess, RayEngine
 from s2lct.errors import BuildError, SuiteError
@@ -36,6 +39,9 @@ from s2lct.suite.tables import SUITE_FILE
 from s2lct.suite.write import files_of_suite
 
 Rows = dict[str, list[dict[str, Any]]]
+SEEDS_AT_ONCE = 100
+"""Of the paper's form; which masked texts share a forward pass, and so the last digits of scores,
+depends on it."""
 
 
 def build_suite(config: BuildConfig) -> dict[str, dict[str, int]]:
@@ -58,8 +64,11 @@ def build_suite(config: BuildConfig) -> dict[str, dict[str, int]]:
             return counts
         counted: dict[str, Counter[str]] = {one.id: Counter() for one in inputs.capabilities}
         with kept_models(inputs) as models:
-            make = _fluent_rows if config.templates == "fluent" else _paper_rows
-            rows = make(inputs, models, counted)
+            if config.templates == "paper":
+                families = paper_families(inputs, models, counted)
+                rows = {id: list(write.rows(group)) for id, group in families.items()}
+            else:
+                rows = _fluent_rows(inputs, models, counted)
         if not any(rows.values()):
             raise BuildError(
                 f"--corpus {config.corpus}: no capability's search found a sentence",
@@ -144,20 +153,17 @@ def read_inputs(config: BuildConfig) -> Inputs:
 
 @contextmanager
 def kept_models(inputs: Inputs) -> Iterator[KeptModels]:
-    """The models of a build within the block, on its engine and with what they answered before."""
-    with Cache() as cache, engine_of(inputs.config, inputs.loaded) as engine:
-        yield KeptModels(inputs.loaded, engine, cache)
+    """The models of a build within the block, with what they predicted before.
 
-
-@contextmanager
-def engine_of(config: BuildConfig, loaded: LoadedModels) -> Iterator[Engine[LoadedModels]]:
-    """What asks models: this process, with those that it has loaded, or workers with their own."""
-    if config.engine == "process":
-        yield InProcess(loaded)
-        return
-    make = partial(LoadedModels, config.tagger, config.parser, config.mlm)
-    with RayEngine(make) as engine:
-        yield engine
+    This process asks those that it has loaded, or workers theirs.
+    """
+    config = inputs.config
+    with ExitStack() as opened:
+        engine: Engine[LoadedModels] = InProcess(inputs.loaded)
+        if config.engine == "ray":
+            make = partial(LoadedModels, config.tagger, config.parser, config.mlm)
+            engine = opened.enter_context(RayEngine(make))
+        yield KeptModels(inputs.loaded, engine, opened.enter_context(Cache()))
 
 
 def _built_before(
@@ -212,7 +218,7 @@ def fluent_families(
     seeds: dict[str, list[Seed]] = {}
     for one in form.capabilities:
         seeds[one.id] = form.compose(one, pools[one.id])
-        counted[one.id]["found"] = sum(pool.drawn.found for pool in pools[one.id].values())
+        counted[one.id]["found"] = sum(pool.found for pool in pools[one.id].values())
         progress(1)
     used: dict[str, Source] = {
         source.text: source for some in seeds.values() for s in some for source in s.sources
@@ -226,14 +232,91 @@ def fluent_families(
     return form.choose(seeds, expansions, counted)
 
 
-def _paper_rows(inputs: Inputs, models: KeptModels, counted: Mapping[str, Counter[str]]) -> Rows:
-    families = families_in_paper_form(
-        inputs.sentences,
-        inputs.capabilities,
-        inputs.config,
-        inputs.lexicon,
-        inputs.grammar,
-        models,
-        counted,
-    )
-    return {name: list(write.rows(group)) for name, group in families.items()}
+def paper_families(
+    inputs: Inputs, models: KeptModels, counted: Mapping[str, Counter[str]]
+) -> dict[str, list[Family]]:
+    """The families of each capability in the paper's form; see `fluent_families`."""
+    config, capabilities, sentences = inputs.config, inputs.capabilities, inputs.sentences
+    forms = {capability.id: capability.form("paper") for capability in capabilities}
+    seeds: list[Seed] = []
+    progress = bar("transform", len(capabilities))
+    for capability in capabilities:
+        found = {
+            slot: search.draw(
+                sentences,
+                rules,
+                models.tagger,
+                models.parser,
+                inputs.lexicon,
+                most=max(config.most_seeds, PAIRINGS),
+                seed=config.seed,
+            )
+            for slot, rules in forms[capability.id].search.items()
+        }
+        counted[capability.id]["found"] = sum(map(len, found.values()))
+        seeds += compose.seeds_in_paper_form(
+            capability.id,
+            forms[capability.id],
+            found,
+            most=config.most_seeds,
+            seed=config.seed,
+        )
+        progress(1)
+    chosen: dict[str, list[Expansion]] = {}
+    fillings: dict[Problem, list[Filling]] = {}
+    progress = bar("expand", len(seeds))
+    for start in range(0, len(seeds), SEEDS_AT_ONCE):
+        some = seeds[start : start + SEEDS_AT_ONCE]
+        parsed = parsed_sentences([seed.text for seed in some], models.tagger, models.parser)
+        masked = [
+            (seed, one)
+            for seed, sentence in zip(some, parsed, strict=True)
+            if sentence is not None
+            for one in mask(
+                seed.id,
+                sentence,
+                inputs.grammar,
+                most=config.masks,
+                masks_per_sentence=config.masks_per_sentence,
+                tags=config.mask_tags,
+                seed=config.seed,
+                paper=True,
+            )
+        ]
+        found_words = fill([one for _, one in masked], models.mlm, known=fillings)
+        filled = [(*both, words) for both, words in zip(masked, found_words, strict=True)]
+        for seed, _, words in filled:
+            counted[seed.capability].update(masked=1, suggestions=len(words))
+        passed, rejected = confirm.confirmed_in_paper_form(
+            filled, forms, models.tagger, inputs.lexicon
+        )
+        for (name, reason), number in rejected.items():
+            counted[name][f"rejected_{reason.name.lower()}"] += number
+        chosen |= choose.choose_in_paper_form(
+            some, passed, per_seed=config.expansions, seed=config.seed
+        )
+        progress(len(some))
+    families: dict[str, list[Family]] = {}
+    for capability in capabilities:
+        own = [seed for seed in seeds if seed.capability == capability.id]
+        families[capability.id] = _without_duplicates(own, chosen)
+        kept = sum(len(family.expansions) for family in families[capability.id])
+        counted[capability.id].update(
+            duplicates=sum(len(chosen[seed.id]) for seed in own) - kept,
+            seeds=len(own),
+            expansions=kept,
+        )
+    return families
+
+
+def _without_duplicates(
+    seeds: Sequence[Seed], expansions: Mapping[str, Sequence[Expansion]]
+) -> list[Family]:
+    """The families of a capability, without expansions whose text is there already."""
+    seen = {seed.text for seed in seeds}
+    families: list[Family] = []
+    for seed in seeds:
+        distinct = [one for one in expansions[seed.id] if one.text not in seen]
+        seen.update(one.text for one in distinct)
+        families.append(Family(seed, tuple(distinct)))
+    return families

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from s2lct.analysis.coverage.measure import Measured
     from s2lct.analysis.diversity import Comparison
     from s2lct.analysis.explain.report import ExplanationFile
+    from s2lct.analysis.reproduce.runner import Reproduction
     from s2lct.analysis.study import StudyResult
 
 LOW_FIDELITY = 0.9
@@ -129,13 +130,12 @@ def show_diversity(found: Comparison, *, html: Path | None, csv: Path | None) ->
     "s2lct reproduce mncover-table1 --model embedded-2class --reference embedded \\\n"
     "    --checklist sentiment_mft.jsonl.gz --out tables/",
 )
-def show_reproduced(found: reproducing.Reproduced) -> None:
-    """The paper's table, the verdict and how long it took."""
-    for table in found.made.tables:
-        if table.in_page:
-            console.print(table.table())
-    console.print(found.made.verdict)
-    show(f"Took {found.seconds:.0f} s. Written: {', '.join(map(str, found.files))}")
+def show_reproduced(made: Reproduction, *, out: Path) -> None:
+    """The paper's table, and the verdict."""
+    for table in made.tables:
+        console.print(table.table())
+    console.print(made.verdict)
+    show(f"Written to {out}")
 
 
 @STUDY.shows(study.export_study, "s2lct study export dist/s2lct --out study/", name="export")

@@ -44,14 +44,13 @@ def show_scores(scores: score_models.Scores, *, format: Format = "table") -> Non
             f"Written: {', '.join(map(str, scores.files))}; see s2lct report "
             f"{' '.join(map(str, scores.files))} --html report.html"
         )
-    for result, sent in zip(scores.results, scores.sent, strict=True):
+    for result in scores.results:
         if (of := result.model.endpoint) is not None:
             days = " to ".join(dict.fromkeys((of.first_day, of.last_day)))
             tell(
                 f"{result.model.name} at {of.url}, which calls it {of.model_reported or '?'}: "
-                f"{of.requests:,} requests ({sent or 0:,} in this run), {of.prompt_tokens:,} "
-                f"tokens read, {of.completion_tokens:,} written, on {days}; {of.reused:,} answers "
-                "are kept from earlier runs. It cannot be scored again."
+                f"{of.requests:,} answers of {days}, {of.prompt_tokens:,} tokens read, "
+                f"{of.completion_tokens:,} written. It cannot be scored again."
             )
         if (given := result.model.predictions) is not None:
             tell(
@@ -98,13 +97,13 @@ def show_report(results: list[Result], *, html: Path | None) -> None:
 
 def show_results(results: Sequence[Result]) -> None:
     """Tables of results on one suite, and warnings of models that hardly read the cases."""
-    from s2lct.leaderboard.site.report import one_answer_warning, results_tables, shown_name
+    from s2lct.leaderboard.site.report import one_label_warning, results_tables, shown_name
 
     for table in results_tables(results):
         console.print(table)
         console.print()
     for result in results:
-        if warning := one_answer_warning(result):
+        if warning := one_label_warning(result):
             console.print(f"{shown_name(result)}: {warning}", style="yellow")
 
 

@@ -2,79 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from s2lct.errors import ScoringError
+from s2lct.labels import NEUTRAL_BAND
 
 if TYPE_CHECKING:
-    from s2lct.leaderboard.results.record import (
-        CapabilityRecord,
-        OverallRecord,
-        SelectionRecord,
-        ShareRecord,
-    )
+    from s2lct.leaderboard.results.record import SelectionRecord
+    from s2lct.leaderboard.scoring.figures import CapabilityFigures, OverallFigures
     from s2lct.leaderboard.scoring.score import Outcomes
     from s2lct.suite.cases import SuiteCases
 
 
-@dataclass(frozen=True, eq=False)
-class ModelScore(Mapping[str, Any]):
-    """How a model does on a suite: figures as attributes, and as the metric's nested dict.
+@dataclass(frozen=True)
+class ModelScore:
+    """How a model does on a suite.
 
-    As a mapping it holds what ``evaluate``'s metric computes::
+    ::
 
         scores.failure_rate
         scores.capabilities["LC4"].expansion.failure_rate
-        scores["LC4"]["expansion"]["failure_rate"]
         scores.flat()["LC4/expansion/failure_rate"]
 
     Attributes:
-        outcomes: what the model said of every case.
-        overall: the mean of the capabilities' failure rates, with its interval and chance.
-        capabilities: failure rates of each capability, on all its cases, seeds and expansions.
+        outcomes: what the model predicts of every case.
     """
 
     outcomes: Outcomes
-    overall: OverallRecord
-    capabilities: dict[str, CapabilityRecord]
-    _figures: dict[str, Any] = field(repr=False)
     _selection: SelectionRecord | None = field(repr=False)
-
-    def __getitem__(self, name: str) -> Any:
-        return self._figures[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._figures)
-
-    def __len__(self) -> int:
-        return len(self._figures)
 
     def __repr__(self) -> str:
         suite = self.outcomes.suite
         part = ", a part of it" if suite.partial else ""
         return (
-            f"<ModelScore of {self.outcomes.model} on {suite.name} {suite.version or '?'}{part}: "
-            f"{100 * self.failure_rate:.1f} % of {self.overall.cases:,} cases fail>"
+            f"<ModelScore of {self.outcomes.model.name} on {suite.name} {suite.version or '?'}"
+            f"{part}: {100 * self.failure_rate:.1f} % of {self.overall.cases:,} cases fail>"
         )
+
+    @property
+    def overall(self) -> OverallFigures:
+        """The mean of the capabilities' failure rates, with its interval and chance."""
+        return self.outcomes.figures.overall
+
+    @property
+    def capabilities(self) -> dict[str, CapabilityFigures]:
+        """Failure rates of each capability, on all its cases, seeds and expansions."""
+        return self.outcomes.figures.capabilities
 
     @property
     def failure_rate(self) -> float:
         """The mean of the capabilities' failure rates, in [0, 1]."""
         return self.overall.failure_rate
 
-    @property
-    def both_sides(self) -> ShareRecord | None:
-        """The share of seeds right on both sides; None where the suite has no contrasts."""
-        return self.overall.both_sides
-
     def flat(self) -> dict[str, float]:
         """Every figure under a name such as ``LC4/expansion/failure_rate``, as loggers take it."""
-        from s2lct.leaderboard.scoring.score import flattened
-
-        return flattened(self._figures)
+        return self.outcomes.figures.flat()
 
     def write(self, folder: str | Path = "results") -> Path:
         """Write a result file, whose path is returned, as `s2lct score` does.
@@ -98,7 +83,7 @@ def score(
     kind: str | None = None,
     limit: int | None = None,
     label_map: Mapping[Any, Any] | None = None,
-    neutral_band: tuple[float, float] | None = None,
+    neutral_band: tuple[float, float] = NEUTRAL_BAND,
     cache: bool = True,
 ) -> ModelScore:
     """Score a model on a suite: a failure rate for each capability.
@@ -116,19 +101,14 @@ def score(
         kind: ``seed`` or ``expansion``; None for both.
         limit: most cases of a capability; None for all.
         label_map: what classes mean, such as ``{"LABEL_0": "negative", "LABEL_1": "positive"}``.
-        neutral_band: binary models say neutral where p(positive) is strictly between; None for a
-            third and two thirds.
-        cache: keep what named models say, so that scoring again costs nothing.
+        neutral_band: binary models say neutral where p(positive) is strictly between.
+        cache: keep what named models predict, so that scoring again costs nothing.
 
     Raises:
         ScoringError: model or suite cannot be used as they are; it says which, and what to do.
     """
-    from dataclasses import replace
-
-    from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND
-    from s2lct.leaderboard.integrations.metric import meanings
     from s2lct.leaderboard.models.load import as_classifier
-    from s2lct.leaderboard.results.record import CapabilityRecord, OverallRecord, SelectionRecord
+    from s2lct.leaderboard.results.record import SelectionRecord
     from s2lct.leaderboard.scoring import score as scoring
     from s2lct.suite.cases import load_cases
 
@@ -137,9 +117,6 @@ def score(
             f"name={name!r} of model {model}, which has one",
             hint="leave name= out; it is for functions and models in memory",
         )
-    label_map, neutral_band = meanings(
-        model, label_map, NEUTRAL_BAND if neutral_band is None else neutral_band
-    )
     whole = load_cases(suite)
     outcomes = scoring.score(
         as_classifier(model, tokenizer=tokenizer, classes=classes),
@@ -148,22 +125,17 @@ def score(
         neutral_band=neutral_band,
         cache=scoring.default_cache() if cache else None,
     )
-    outcomes = outcomes if name is None else replace(outcomes, model=name)
-    figures = scoring.figures(outcomes)
+    if name is not None:
+        record = outcomes.model.model_copy(update={"name": name})
+        outcomes = replace(outcomes, model=record)
     # A suite that was a part before says itself no more of how it was chosen.
     selection = None
     if not whole.partial:
-        chosen = dict.fromkeys(case.capability for case in outcomes.cases)
+        chosen = tuple(outcomes.figures.capabilities) if capabilities else None
         selection = SelectionRecord.model_validate(
-            {"capabilities": tuple(chosen) if capabilities else None, "kind": kind, "limit": limit}
+            {"capabilities": chosen, "kind": kind, "limit": limit}
         )
-    overall = OverallRecord.model_validate(figures["overall"])
-    of_name = {
-        name: CapabilityRecord.model_validate(of)
-        for name, of in figures.items()
-        if name != "overall"
-    }
-    return ModelScore(outcomes, overall, of_name, figures, selection)
+    return ModelScore(outcomes, selection)
 
 
 def load_suite(
@@ -176,14 +148,9 @@ def load_suite(
     """The cases of a suite, to look at and to score models on.
 
     Each of ``load_suite("s2lct").cases`` has ``text``, ``capability``, ``kind`` and ``passes``,
-    the label ids that pass.
-
-    Args:
-        suite: a folder that `s2lct build` wrote, ``"s2lct"`` for the one that was installed, a Hub
-            id (``ORG/s2lct@REVISION``), or rows as `datasets.load_dataset` gives them.
-        capabilities: ids in any case; None for all.
-        kind: ``seed`` or ``expansion``; None for both.
-        limit: most cases of a capability; None for all.
+    the label ids that pass. For arguments see `score`; ``suite`` is a folder that `s2lct build`
+    wrote, ``"s2lct"`` for the one that was installed, a Hub id (``ORG/s2lct@REVISION``), or rows as
+    `datasets.load_dataset` gives them.
 
     Raises:
         ScoringError: there is no such suite or capability, or it is damaged.

@@ -46,7 +46,12 @@ class Case:
         passes: label ids (0 negative, 1 neutral, 2 positive) that pass.
         inserted: the words that an expansion has and its seed lacks.
         production: what licensed them, as ``NP -> DT JJ NN``; empty for a seed.
-        sources: which these are, ``CORPUS:ID`` each; empty where the suite does not say.
+        sources: the corpus sentences that it was made from, ``CORPUS:ID`` each; empty where the
+            suite does not say.
+        source_texts: these sentences.
+        label: id of the label to train on.
+        template: that it was put into.
+        places: where its inserted words stand: character offsets, end exclusive.
     """
 
     id: str
@@ -58,6 +63,10 @@ class Case:
     inserted: tuple[str, ...] = ()
     production: str = ""
     sources: tuple[str, ...] = ()
+    source_texts: tuple[str, ...] = ()
+    label: int = 0
+    template: str = ""
+    places: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +94,11 @@ class SuiteCases:
         """All that a model is asked: the cases, and the counterparts behind them."""
         return (*self.cases, *self.counterparts) if self.counterparts else self.cases
 
+    @property
+    def capabilities(self) -> tuple[str, ...]:
+        """In the suite's order."""
+        return tuple(dict.fromkeys(case.capability for case in self.cases))
+
     def select(
         self,
         capabilities: Sequence[str] | None = None,
@@ -105,10 +119,10 @@ class SuiteCases:
             raise ScoringError(f"kind {kind}: no such", hint=f"pass {' or '.join(KINDS)}")
         if limit is not None and limit < 1:
             raise ScoringError(f"--limit {limit}: no case would be left", hint="pass 1 or more")
-        known = list(dict.fromkeys(case.capability for case in self.cases))
+        known = self.capabilities
         if capabilities is not None:
             named = [capabilities] if isinstance(capabilities, str) else capabilities
-            known = list(chosen(named, known, self.name))
+            known = chosen(named, known, self.name)
         taken: Counter[str] = Counter()
         kept: list[Case] = []
         for case in self.cases:
@@ -185,6 +199,10 @@ def case_from(row: Row) -> Case:
             f"{production['lhs']} -> {' '.join(production['reference_rhs'])}" if production else ""
         ),
         sources=tuple(f"{source['corpus']}:{source['id']}" for source in sources if known),
+        source_texts=tuple(source["text"] for source in sources),
+        label=row["labels"][0] if row["label"] is None else row["label"],
+        template=row["template"] or "",
+        places=tuple((word["start"], word["end"]) for word in row["inserted"] or ()),
     )
 
 

@@ -116,7 +116,6 @@ class Reply:
         cut: close the connection: ``before`` or in the middle of the answer (``within``).
         body: what is sent instead of an answer.
         more: fields of the answer that are otherwise than usual.
-        drips: seconds between spaces that are sent without end, in place of a body.
     """
 
     text: str = "neutral"
@@ -129,7 +128,6 @@ class Reply:
     cut: str = ""
     body: bytes | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
-    drips: float = 0.0
 
 
 class SentimentServer:
@@ -242,14 +240,10 @@ class SentimentServer:
         content = reply.body if reply.body is not None else json.dumps(answer).encode()
         request.send_response(reply.status)
         request.send_header("Content-Type", "application/json")
-        if not reply.drips:
-            request.send_header("Content-Length", str(len(content)))
+        request.send_header("Content-Length", str(len(content)))
         for name, value in reply.headers.items():
             request.send_header(name, value)
         request.end_headers()
-        while reply.drips:
-            request.wfile.write(b" " * (1 << 16 if reply.drips < 0.001 else 1))
-            time.sleep(reply.drips)
         if reply.cut == "within":
             request.wfile.write(content[: len(content) // 2])
             request.wfile.flush()

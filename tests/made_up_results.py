@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 
 from s2lct.identity import fingerprint_of
+from s2lct.labels import NEUTRAL_BAND
+from s2lct.leaderboard.models.language_model import LabelPrompt
+from s2lct.leaderboard.results.record import ModelRecord, OptionsRecord
 from s2lct.leaderboard.results.write import write_result
-from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
+from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.suite.cases import Case, SuiteCases
 
 PASSES = {"LC4": {1, 2}, "LC9": {0}, "LC10": {0}}
@@ -45,10 +48,7 @@ def write(name: str, failing: float, of: SuiteCases, folder: Path, **facts: Any)
             for case, one in zip(of.cases, draw, strict=True)
         ]
     )
-    failed = failed_cases(of.cases, labels)
-    return write_result(
-        Outcomes(name, "r1", "0" * 64, "as it says", of, labels, failed, **facts), folder
-    )
+    return write_result(make_outcomes(of, name=name, labels=labels, **facts), folder)
 
 
 def suite_at(folder: Path, of: SuiteCases) -> str:
@@ -92,21 +92,19 @@ def made_suite(
 
 def make_outcomes(
     of: SuiteCases, wrong: Callable[[Case], bool] = lambda case: False, name: str = "org/mine",
-    **facts: Any,
+    labels: Any = None, asks: LabelPrompt | None = None,
+    label_map: Mapping[str, str] | None = None,
+    neutral_band: tuple[float, float] = NEUTRAL_BAND, **facts: Any,
 ) -> Outcomes:  # fmt: skip
-    """A model that fails the cases, and counterparts, that are ``wrong``."""
-    labels, others = (
-        np.array(
-            [min({0, 1, 2} - case.passes) if wrong(case) else min(case.passes) for case in cases],
-            dtype=np.int64,
-        )
-        for cases in (of.cases, of.counterparts)
-    )
-    labels = facts.pop("labels", labels)
-    known: dict[str, Any] = {"revision": "r1", "weights_sha256": "0" * 64, "label_rule": "as is"}
-    known["counterpart_labels"] = others if of.counterparts else None
-    failed = failed_cases(of.cases, labels)
-    return Outcomes(name, suite=of, labels=labels, failed=failed, **(known | facts))
+    """A model that fails the cases, and contrasts, that are ``wrong`` or has labels."""
+    answers = [
+        min({0, 1, 2} - case.passes) if wrong(case) else min(case.passes) for case in of.asked
+    ]
+    labels = answers if labels is None else [*labels, *answers[len(labels) :]]
+    known = {"revision": "r1", "weights_sha256": "0" * 64, "label_rule": "as is"}
+    options = OptionsRecord.of(label_map, neutral_band, asks)
+    model = ModelRecord.model_validate({"name": name, "options": options, **known, **facts})
+    return Outcomes(model, of, np.array(labels, dtype=np.int64))
 
 
 def make_result(

@@ -26,8 +26,8 @@ from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.results.standings import collect
 from s2lct.leaderboard.results.submission import check
 from s2lct.leaderboard.results.write import write_result
-from s2lct.leaderboard.scoring.chance import references
-from s2lct.leaderboard.scoring.score import Outcomes, figures, score
+from s2lct.leaderboard.scoring.figures import references
+from s2lct.leaderboard.scoring.score import Outcomes, score
 from s2lct.leaderboard.site.site import build_site
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 
@@ -72,7 +72,7 @@ def without(figures: dict[str, Any]) -> dict[str, Any]:
 def test_a_model_that_always_says_neutral_passes_two_labels_and_is_right_on_no_both_sides(
     suite: SuiteCases,
 ) -> None:
-    found = figures(always_neutral(suite))
+    found = always_neutral(suite).figures.nested()
     with_pairs = {name for name, of in found.items() if "both_sides" in of} - {"overall"}
     assert with_pairs and with_pairs <= set(TWO_LABELS)
     for name in with_pairs:
@@ -82,8 +82,9 @@ def test_a_model_that_always_says_neutral_passes_two_labels_and_is_right_on_no_b
             one.capability == name for one in suite.counterparts
         )
     assert found["overall"]["both_sides"]["share"] == 0
-    assert figures(right(suite))["overall"]["both_sides"]["share"] == 1
-    told = {one.name: one.both_sides for one in references(suite.cases, suite.counterparts)}
+    assert right(suite).figures.overall.both_sides.share == 1
+    known = references(suite.cases, suite.counterparts)
+    told = {name: one.both_sides for name, one in known.items()}
     constant = [told[f"always-{label}"] for label in LABELS]
     assert constant == [0, 0, 0]
     assert told["random"] == pytest.approx(2 / 9)  # two labels pass, and then one
@@ -101,7 +102,7 @@ def test_counterparts_move_no_other_figure_and_a_suite_without_them_shows_none(
         )
     )
     vader = load_classifier("vader")
-    asked, bare = figures(score(vader, suite)), figures(score(vader, plain))
+    asked, bare = (score(vader, of).figures.nested() for of in (suite, plain))
     assert "both_sides" in asked["overall"]
     assert without(asked) == bare
     result = read_result(write_result(score(vader, plain), tmp_path))
@@ -125,7 +126,7 @@ def test_the_share_is_of_seeds_that_pass_with_their_counterparts(
     passing = {case.id: said[case.id] in case.passes for case in suite.asked}
     pairs = [(one.seed_id, one.id) for one in suite.counterparts]
     expected = sum(passing[seed] and passing[other] for seed, other in pairs)
-    of = figures(outcomes)["LC4"]["both_sides"]
+    of = outcomes.figures.nested()["LC4"]["both_sides"]
     assert (of["pairs"], of["right"]) == (len(pairs), expected)
     assert of["share"] == pytest.approx(expected / len(pairs))
     assert 0 <= of["ci"][0] <= of["share"] <= of["ci"][1] <= 1
@@ -155,7 +156,7 @@ def test_pairs_of_one_family_count_as_one_where_they_fare_alike() -> None:
         said |= {one.id: 0 if n % sentences < sentences // 2 else 1 for n, one in enumerate(others)}
         return answering_ids(suite, said)
 
-    few, many = (figures(made(n))["LC4"]["both_sides"] for n in (4, 40))
+    few, many = (made(n).figures.nested()["LC4"]["both_sides"] for n in (4, 40))
     assert few["share"] == many["share"] == 0.5
     assert few["ci"][1] - few["ci"][0] > 1.5 * (many["ci"][1] - many["ci"][0])
 
@@ -166,16 +167,16 @@ def test_a_part_of_a_suite_asks_the_counterparts_of_its_seeds(suite: SuiteCases)
     assert [one.seed_id for one in part.counterparts] == [seed.id]
     expansions = suite.select(["LC4"], kind="expansion")
     assert expansions.counterparts == ()
-    assert "both_sides" not in figures(always_neutral(expansions))["overall"]
+    assert always_neutral(expansions).figures.overall.both_sides is None
 
 
 def test_a_submission_answers_the_counterparts_too(suite: SuiteCases, tmp_path: Path) -> None:
     vader = score(load_classifier("vader"), suite)
     honest = check(write_result(vader, tmp_path), suite, rescore=True)
     assert honest.accepted and honest.rescored == len(suite.asked)
-    assert vader.counterpart_labels is not None
-    lie = (vader.counterpart_labels + 1) % len(LABELS)
-    lying = write_result(replace(vader, counterpart_labels=lie), tmp_path)
+    lie = vader.labels.copy()
+    lie[len(suite.cases) :] = (lie[len(suite.cases) :] + 1) % len(LABELS)
+    lying = write_result(replace(vader, labels=lie), tmp_path)
     (reason,) = check(lying, suite, rescore=True).reasons
     assert "the model says something else" in reason
 
@@ -220,7 +221,7 @@ def test_the_metric_gives_both_sides_of_models_and_of_predictions(
     chosen = suite.select(["LC4"])
     outcomes = score(load_classifier("vader"), chosen)
     ids = [case.id for case in chosen.asked]
-    said = outcomes.said.tolist()
+    said = outcomes.labels.tolist()
     assert compute(predictions=said[::-1], references=ids[::-1], suite=suite_folder) == by_model
     flat = compute(model="vader", suite=suite_folder, capabilities=["LC4"], flat=True)
     assert flat["LC4/both_sides/share"] == by_model["LC4"]["both_sides"]["share"]

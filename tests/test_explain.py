@@ -27,10 +27,9 @@ from s2lct.analysis.explain.search import (
 )
 from s2lct.analysis.explain.words import MaskedLMFiller, filled, kinds_of, words_of
 from s2lct.analysis.judge import Judge
-from s2lct.analysis.suite_rows import SuiteRow, load_rows
 from s2lct.cli.main import app
 from s2lct.leaderboard.models.network import Network
-from s2lct.suite.cases import Case
+from s2lct.suite.cases import Case, load_cases
 
 pytestmark = [pytest.mark.shipped_models, pytest.mark.usefixtures("own_cache")]
 
@@ -54,10 +53,9 @@ KEYWORD = "unwatchableness"
 MARKED_PIECE = "##ness"
 
 
-def row(text: str, name: str = "a", **changed: Any) -> SuiteRow:
+def row(text: str, name: str = "a", **changed: Any) -> Case:
     values = {"capability": "LC8", "kind": "seed", "seed_id": name, "passes": frozenset({2})}
-    case = Case(id=name, text=text, **{**values, **changed})  # type: ignore[arg-type]
-    return SuiteRow(case, 2, "", (text,), ())
+    return Case(id=name, text=text, source_texts=(text,), **{**values, **changed})  # type: ignore[arg-type]
 
 
 class Rule:
@@ -310,14 +308,14 @@ def test_every_character_but_spaces_belongs_to_one_word(text: str) -> None:
 
 
 def test_template_source_and_inserted_words_are_told_apart(suite_folder: Path) -> None:
-    for one in load_rows(suite_folder).rows:
+    for one in load_cases(suite_folder).cases:
         brought: dict[str, list[str]] = {"template": [], "source": [], "inserted": []}
-        kinds = kinds_of(one.case.text, one.template, one.inserted)
-        for word, kind in zip(words_of(one.case.text), kinds, strict=True):
+        kinds = kinds_of(one.text, one.template, one.places)
+        for word, kind in zip(words_of(one.text), kinds, strict=True):
             brought[kind].append(word.text)
-        assert brought["inserted"] == " ".join(one.case.inserted).split()
+        assert brought["inserted"] == " ".join(one.inserted).split()
         assert bool(brought["template"]) == bool(one.template)
-        source = " ".join(one.sources).lower()
+        source = " ".join(one.source_texts).lower()
         moved = {"was", "were"} if "|backshift" in one.template else set()
         moved |= {"to", "be"} if "|infinitive" in one.template else set()
         assert all(word.lower() in source for word in brought["source"] if word not in moved)
@@ -358,10 +356,10 @@ def test_failures_are_chosen_beside_their_passing_seeds() -> None:
         row("seed three", "c"),
         row("seed three, worse", "c1", kind="expansion", seed_id="c"),
     ]
-    predicted = [0 if "worse" in one.case.text else 2 for one in rows]
+    predicted = [0 if "worse" in one.text else 2 for one in rows]
 
     def ids(**options: Any) -> list[str]:
-        return [one.case.id for one in chosen_rows(rows, predicted, **options)]
+        return [one.id for one in chosen_rows(rows, predicted, **options)]
 
     assert ids(pass_to_fail=True) == ["a", "a1", "a2", "c", "c1"]
     assert ids(pass_to_fail=True, limit=2) == ["a", "a1", "c", "c1"]  # of two families
@@ -375,15 +373,15 @@ def explained_pairs() -> list[Explanation]:
     text = 'My <b>friend</b> says, "A dreadful film."'
     worse = text.replace("film", "feature film")
     start = worse.index("feature")
-    passing = SuiteRow(
-        Case("a", "LC8", "seed", "a", text, frozenset({2})), 2, template, ("A dreadful film.",), ()
-    )
-    failing = SuiteRow(
-        Case("b", "LC8", "expansion", "a", worse, frozenset({2}), ("feature",)),
-        2,
-        template.replace("{before}", "My <b>friend</b>"),
-        ("A dreadful film.",),
-        ((start, start + len("feature")),),
+    passing = row(text, "a", template=template)
+    failing = row(
+        worse,
+        "b",
+        kind="expansion",
+        seed_id="a",
+        inserted=("feature",),
+        template=template.replace("{before}", "My <b>friend</b>"),
+        places=((start, start + len("feature")),),
     )
     judge = negative_if(lambda words: {"dreadful", "feature", "friend"} <= words)
     return explain(judge, [passing, failing], FILLER)

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_up_results import suite, write
+from made_up_results import make_outcomes, suite, write
 
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
 from s2lct.leaderboard.results.standings import collect
 from s2lct.leaderboard.results.write import write_result
-from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
 from s2lct.leaderboard.site.site import build_site, hub_page
 from s2lct.suite.cases import SuiteCases
 
@@ -23,10 +22,7 @@ COMMIT = "0123456789" * 4
 
 
 def always(name: str, label: int, of: SuiteCases, folder: Path, **facts: Any) -> None:
-    labels = np.full(len(of.cases), label)
-    failed = failed_cases(of.cases, labels)
-    facts = {"revision": "r1", "weights_sha256": "0" * 64, "label_rule": "as it says", **facts}
-    write_result(Outcomes(name, suite=of, labels=labels, failed=failed, **facts), folder)
+    write_result(make_outcomes(of, name=name, labels=[label] * len(of.cases), **facts), folder)
 
 
 @pytest.fixture(scope="module")
@@ -173,9 +169,7 @@ def test_what_got_no_label_is_shown_where_a_result_tells(
 ) -> None:
     labels = np.array([max(case.passes) for case in of.cases])
     labels[:2], labels[2] = REFUSED, UNREADABLE
-    silent = Outcomes("org/silent", "r1", "0" * 64, "as it says", of, labels,
-                      failed_cases(of.cases, labels))  # fmt: skip
-    write_result(silent, tmp_path / "in")
+    write_result(make_outcomes(of, name="org/silent", labels=labels), tmp_path / "in")
     build_site(collect(tmp_path / "in", [of]), tmp_path / "out")
     board = visit(at(tmp_path / "out"))
     heads = [one.replace("\u00ad", "") for one in board.headings()]

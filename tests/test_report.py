@@ -22,7 +22,7 @@ from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.site.report import (
     comparison_tables,
     html_report,
-    one_answer_warning,
+    one_label_warning,
     results_tables,
 )
 from s2lct.suite.cases import Case
@@ -108,9 +108,9 @@ def test_a_model_with_one_answer_is_warned_of(tmp_path: Path) -> None:
     always, mixed = scored(
         written("always", tmp_path, np.full(len(CASES), 1)), written("mixed", tmp_path)
     )
-    assert "neutral" in one_answer_warning(always.result)
-    assert one_answer_warning(always.result) in html_report([always])
-    assert one_answer_warning(mixed.result) == ""
+    assert "neutral" in one_label_warning(always.result)
+    assert one_label_warning(always.result) in html_report([always])
+    assert one_label_warning(mixed.result) == ""
 
 
 @pytest.mark.parametrize("count", [2, 5])

@@ -31,7 +31,6 @@ from s2lct.analysis.retrain import (
     split_of,
     together,
 )
-from s2lct.analysis.suite_rows import SuiteRow, SuiteRows
 from s2lct.analysis.training import Example, TrainOptions, fine_tuned, learnable, loss_of
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.records import Sentence
@@ -40,7 +39,7 @@ from s2lct.errors import AnalysisError
 from s2lct.labels import LABELS
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.models.network import Network
-from s2lct.suite.cases import Case
+from s2lct.suite.cases import Case, SuiteCases
 
 THREE = ("negative", "neutral", "positive")
 
@@ -54,19 +53,24 @@ def case(
     *,
     seed_id: str = "",
     passes: frozenset[int] | None = None,
-) -> SuiteRow:
+) -> Case:
     kind = "expansion" if seed_id else "seed"
-    of = Case(name, capability, kind, seed_id or name, text, passes or frozenset({label}))
-    return SuiteRow(of, label, "{S}", tuple(sources), ())
+    fit = passes or frozenset({label})
+    return Case(
+        *(name, capability, kind, seed_id or name, text, fit),
+        source_texts=tuple(sources),
+        label=label,
+        template="{S}",
+    )
 
 
 ADJECTIVES = ("dreadful", "lovely")
 NOUNS = ["plot", "cast", "music", "ending", "story", "camera", "editing", "dialogue"]
 
 
-def made_up_suite() -> SuiteRows:
+def made_up_suite() -> SuiteCases:
     """LC9 flips nothing and LC10 flips the label; every third sentence is in both."""
-    rows: list[SuiteRow] = []
+    rows: list[Case] = []
     for number in range(48):
         word = ADJECTIVES[number % 2]
         sentence = f"The {NOUNS[number % 8]} of film {number} is {word}."
@@ -78,7 +82,7 @@ def made_up_suite() -> SuiteRows:
         other = sentence if number % 3 == 0 else sentence.replace("film", "series")
         text = f'Do I say "{other}" No.'
         rows.append(case(f"n{number}", "LC10", text, 2 - label, [other]))
-    return SuiteRows("made up", "1.0.0", "1" * 64, tuple(rows))
+    return SuiteCases("made up", "1.0.0", "1" * 64, tuple(rows))
 
 
 SUITE = made_up_suite()
@@ -87,16 +91,16 @@ SUITE = made_up_suite()
 @given(st.integers(0, 40), st.sampled_from([("LC9",), ("LC10",), ("LC9", "LC10")]))
 @settings(max_examples=40)
 def test_no_sentence_is_on_both_sides(seed: int, trained_on: tuple[str, ...]) -> None:
-    split = split_of(SUITE.rows, trained_on, seed)
+    split = split_of(SUITE.cases, trained_on, seed)
     seen = sentences_of(split.train)
     assert not seen & sentences_of((*split.test, *split.others))
-    assert {row.case.capability for row in (*split.train, *split.test)} == set(trained_on)
-    assert not {row.case.capability for row in split.others} & set(trained_on)
+    assert {row.capability for row in (*split.train, *split.test)} == set(trained_on)
+    assert not {row.capability for row in split.others} & set(trained_on)
     # Whatever shares no sentence is tested on.
-    for row in SUITE.rows:
-        if row.case.capability not in trained_on and not sentences_of([row]) & seen:
+    for row in SUITE.cases:
+        if row.capability not in trained_on and not sentences_of([row]) & seen:
             assert row in split.others
-    families = Counter((row.case.seed_id, n) for n, part in enumerate(split) for row in part)
+    families = Counter((row.seed_id, n) for n, part in enumerate(split) for row in part)
     assert len({family for family, _ in families}) == len(families)
     assert len(split.train) > 4 * len(split.test) > 0
 
@@ -104,11 +108,11 @@ def test_no_sentence_is_on_both_sides(seed: int, trained_on: tuple[str, ...]) ->
 def test_every_family_is_held_out_once_in_ten_seeds() -> None:
     for first in (0, FOLDS):
         tested = Counter(
-            row.case.id
+            row.id
             for seed in range(first, first + FOLDS)
-            for row in split_of(SUITE.rows, ["LC9"], seed).test
+            for row in split_of(SUITE.cases, ["LC9"], seed).test
         )
-        assert tested == Counter(r.case.id for r in SUITE.rows if r.case.capability == "LC9")
+        assert tested == Counter(r.id for r in SUITE.cases if r.capability == "LC9")
 
 
 def test_cases_with_a_sentence_of_both_sides_are_left_out() -> None:
@@ -120,10 +124,10 @@ def test_cases_with_a_sentence_of_both_sides_are_left_out() -> None:
     left_out = set()
     for seed in range(6):
         split = split_of(rows, ["LC7"], seed)
-        shared = {row.case.id for row in split.test} & {"f4", "f5"}
+        shared = {row.id for row in split.test} & {"f4", "f5"}
         if len(shared) == 1:
             left_out |= {"f4", "f5"} - shared
-            assert not left_out & {row.case.id for row in split.train}
+            assert not left_out & {row.id for row in split.train}
     assert left_out
 
 
@@ -157,7 +161,7 @@ def made_up_corpus() -> Corpus:
         for number in range(100)
     )
     # One test sentence is what a case was made from.
-    leaked = Sentence("mine", "leak", SUITE.rows[0].sources[0].upper(), "negative", "test")
+    leaked = Sentence("mine", "leak", SUITE.cases[0].source_texts[0].upper(), "negative", "test")
     return Corpus("mine", (*sentences, leaked), "c" * 64, {}, "made up", "none")
 
 
@@ -170,8 +174,8 @@ def test_a_capability_is_learnt_and_forgetting_is_measured(tmp_path: Path) -> No
     assert change.failures_after == 0
     # The saved model predicts the same, and is scored like any other.
     saved = Judge(load_classifier(str(retrainer.folder_of("LC9", ["LC9"], 0))))
-    split = split_of(SUITE.rows, ["LC9"], 0)
-    tested = {row.case.id: row.case for row in (*split.test, *split.others)}
+    split = split_of(SUITE.cases, ["LC9"], 0)
+    tested = {row.id: row for row in (*split.test, *split.others)}
     assert {outcome.id for outcome in run.outcomes} == set(tested)
     for outcome in run.outcomes:
         case = tested[outcome.id]
@@ -204,19 +208,19 @@ def test_what_was_trained_is_not_trained_again_and_all_inputs_count(
     monkeypatch.setattr(retrain, "fine_tuned", counted)
     # Two seeds of each sentence, as "X is not good" and "X isn't good".
     rows = tuple(
-        replace(row, case=replace(row.case, kind="seed", seed_id=row.case.id, sources=row.sources))
-        for row in SUITE.rows
-        if row.case.capability == "LC9"
+        replace(row, kind="seed", seed_id=row.id, sources=row.source_texts)
+        for row in SUITE.cases
+        if row.capability == "LC9"
     )
     first, *others = rows
     altered = [
-        replace(first, case=replace(first.case, **change))
+        replace(first, **change)
         for change in ({"text": "Another."}, {"passes": frozenset({0, 1})}, {"sources": ("a",)})
     ]
     for save_to in (None, tmp_path):
         trained.clear()
         for number, row in enumerate((first, *altered), 1):
-            suite = replace(SUITE, rows=(row, *others))
+            suite = replace(SUITE, cases=(row, *others))
             for _ in range(2):
                 made = Retrainer(Judge(tiny()), suite, None, TrainOptions(), save_to)
                 run = made.run("LC9", ["LC9"], 0)
@@ -230,7 +234,7 @@ def test_the_loss_is_that_of_all_classes_with_the_meaning(classes: tuple[str, ..
     import torch
 
     network = tiny(classes)
-    examples = [Example(row.case.text, row.label) for row in SUITE.rows[:8]]
+    examples = [Example(row.text, row.label) for row in SUITE.cases[:8]]
     encoded = network.tokenizer([one.text for one in examples], padding=True, return_tensors="pt")
     outputs = network.model.eval()(**encoded)
     of_label = {0: [0], 2: [2]} if len(classes) == 3 else {0: [0, 1], 2: [3, 4]}
@@ -250,12 +254,12 @@ def test_binary_models_leave_out_neutral_cases() -> None:
     neutral = tuple(
         case(f"u{n}", "LC5", f"This is film {n}.", 1, [f"This is film {n}."]) for n in range(30)
     )
-    suite = SuiteRows("mine", "1.0.0", "2" * 64, (*SUITE.rows, *neutral))
+    suite = SuiteCases("mine", "1.0.0", "2" * 64, (*SUITE.cases, *neutral))
     judge = Judge(tiny(("negative", "positive")))
     assert learnable(judge.rule, [Example("a", 1), Example("b", 0)]) == [Example("b", 0)]
     retrainer = Retrainer(judge, suite, made_up_corpus(), TrainOptions(epochs=0.1))
     run = retrainer.run("LC5+LC9", ["LC5", "LC9"], 0)
-    split = split_of(suite.rows, ["LC5", "LC9"], 0)
+    split = split_of(suite.cases, ["LC5", "LC9"], 0)
     assert 0 < sum(row.label == 1 for row in split.train) == run.not_learnt
     assert run.train == len(split.train) - run.not_learnt
     with pytest.raises(AnalysisError):
@@ -304,7 +308,7 @@ def test_the_matrix_has_a_cell_for_each_pair() -> None:
     for training in matrix.trainings:
         assert set(training.changes) == set(capabilities)
         # Over two seeds the held-out cases of two folds.
-        total = sum(one.case.capability == training.name for one in SUITE.rows)
+        total = sum(one.capability == training.name for one in SUITE.cases)
         assert training.changes[training.name].cases == pytest.approx(0.2 * total, abs=4)
     failed = Training("LC5", ("LC5",), "too <few> families")
     page = html_page(replace(matrix, model="<i>tiny</i>", trainings=(*matrix.trainings, failed)))
@@ -319,7 +323,7 @@ def test_the_embedded_models_train_as_transformers_models(tmp_path: Path) -> Non
     from s2lct.leaderboard.models.sentiment_head import embedded_network
     from s2lct.leaderboard.scoring.ask import probabilities_of
 
-    texts = [row.case.text for row in SUITE.rows[:12]]
+    texts = [row.text for row in SUITE.cases[:12]]
     for name in ("embedded-2class", "embedded-3class"):
         shipped = Embedded(name)
         tokenizer, model = embedded_network(name)
@@ -327,7 +331,7 @@ def test_the_embedded_models_train_as_transformers_models(tmp_path: Path) -> Non
         expected = probabilities_of(shipped, texts)
         assert probabilities_of(network, texts) == pytest.approx(expected, abs=1e-5)
     judge = Judge(network)
-    examples = [Example(row.case.text, row.label) for row in SUITE.rows[:16]]
+    examples = [Example(row.text, row.label) for row in SUITE.cases[:16]]
     before = judge.support(texts, [0] * len(texts))
     trained = fine_tuned(judge, examples, TrainOptions(lr=1e-4))
     after = trained.support(texts, [0] * len(texts))

@@ -170,12 +170,13 @@ def test_the_metric_takes_a_model_or_predictions(suite_folder: Path) -> None:
     rows = configs["LC4"]["test"]
     by_model = compute(model="vader", suite=suite_folder, capabilities=["LC4"])
     outcomes = score(load_classifier("vader"), load_cases(rows))
-    said = dict(zip((case.id for case in outcomes.asked), outcomes.said.tolist(), strict=True))
+    ids = [case.id for case in outcomes.suite.asked]
+    said = dict(zip(ids, outcomes.labels.tolist(), strict=True))
     labels = [said[id] for id in rows["id"]]
     assert compute(predictions=labels, references=rows) == by_model
     by_ids = compute(predictions=np.array(labels), references=rows["id"], suite=suite_folder)
     assert by_ids == by_model
-    by_function = compute(model=lambda texts: outcomes.said, suite=rows)
+    by_function = compute(model=lambda texts: outcomes.labels, suite=rows)
     assert by_function == by_model
     flat = compute(model="vader", suite=configs, flat=True)
     assert flat["LC4/seed/failure_rate"] == by_model["LC4"]["seed"]["failure_rate"]
@@ -183,7 +184,7 @@ def test_the_metric_takes_a_model_or_predictions(suite_folder: Path) -> None:
 
 
 def test_the_metric_refuses_what_does_not_fit(suite_folder: Path) -> None:
-    with pytest.raises(ScoringError, match="neither model nor predictions"):
+    with pytest.raises(ScoringError):
         compute()
     with pytest.raises(ScoringError, match="given no suite"):
         compute(model="vader")
@@ -259,7 +260,7 @@ def test_a_trainer_logs_failure_rates(
     ]
     assert [entry["step"] for entry in logged] == [1, 2]
     assert 0 <= logged[-1]["eval_s2lct/failure_rate"] <= 1
-    CapabilityCallback(suite_folder, capabilities="lc9", limit=4, all_figures=True).attach(trainer)
+    CapabilityCallback(suite_folder, capabilities="lc9", limit=4).attach(trainer)
     heard: list[dict[str, float]] = []
 
     class Logger(TrainerCallback):
@@ -268,7 +269,7 @@ def test_a_trainer_logs_failure_rates(
 
     trainer.add_callback(Logger())
     trainer.evaluate()
-    assert any("eval_s2lct/LC9/seed/failure_rate" in logs for logs in heard)
+    assert any("eval_s2lct/LC9/failure_rate" in logs for logs in heard)
     rates = compute(model=trainer, suite=suite_folder, capabilities=["LC4"], limit=4)
     assert rates["overall"]["failure_rate"] == logged[-1]["eval_s2lct/LC4/failure_rate"]
     share = rates["LC4"]["both_sides"]["share"]

@@ -10,15 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from made_up_results import suite, write
+from made_up_results import make_outcomes, suite, write
 
 from s2lct.leaderboard.results.comparison import compare, shown_p
 from s2lct.leaderboard.results.standings import Collection, Standing, collect
 from s2lct.leaderboard.results.write import write_result
-from s2lct.leaderboard.scoring.score import Outcomes, failed_cases
 from s2lct.leaderboard.site.site import build_site, short_ids
 
 HOSTILE = (
@@ -129,11 +127,9 @@ def test_the_board_shows_what_is_right_on_both_sides(
         if (case.capability, case.kind) == ("LC4", "seed")
     )
     of = replace(of, counterparts=others)
-    labels = np.array([max(case.passes) for case in of.cases])
+    labels = [max(case.passes) for case in of.cases]
     for name, said in (("org/reads", [0] * 15 + [2] * 5), ("org/evades", [1] * 20)):
-        failed = failed_cases(of.cases, labels)
-        model = Outcomes(name, "r1", "0" * 64, "as it says", of, labels, failed)
-        write_result(replace(model, counterpart_labels=np.array(said)), tmp_path)
+        write_result(make_outcomes(of, name=name, labels=labels + said), tmp_path)
     build_site(collect(tmp_path, [of]), tmp_path / "site")
     board = visit(address(tmp_path / "site"))
     headings = board.tab.locator("thead th").all_inner_texts()
@@ -205,11 +201,8 @@ def test_downloads_hold_the_figures_and_no_formula(site: Path, visit: Any) -> No
 @pytest.mark.browser
 def test_one_answer_and_chance_are_told_on_every_page(visit: Any, tmp_path: Path) -> None:
     of = suite("1.0.0")
-    said = np.zeros(len(of.cases), dtype=np.int64)
-    failed = failed_cases(of.cases, said)
-    write_result(
-        Outcomes("org/no", "r1", "0" * 64, "as it says", of, said, failed), tmp_path / "in"
-    )
+    outcomes = make_outcomes(of, name="org/no", labels=[0] * len(of.cases))
+    write_result(outcomes, tmp_path / "in")
     write("org/good", 0.2, of, tmp_path / "in")
     build_site(collect(tmp_path / "in", [of]), tmp_path / "out")
     rows = json.loads((tmp_path / "out" / "leaderboard.json").read_text("utf-8"))

@@ -27,7 +27,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
-from s2lct.analysis.suite_rows import load_rows
 from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
 from s2lct.errors import ScoringError, SuiteError
@@ -98,7 +97,7 @@ def test_swapped_labels_are_refused_by_every_command(copy: Path, tmp_path: Path)
     with pytest.raises(SuiteError):
         loaded(copy)
     with pytest.raises(ScoringError):
-        load_rows(copy)
+        load_cases(copy)
     mend(copy, fingerprint=False)
     with pytest.raises(SuiteError, match="fingerprint"):
         read_suite(copy)
@@ -227,7 +226,7 @@ def test_rows_have_the_fingerprint_of_the_suite_they_are(suite_folder: Path) -> 
     part = load_cases(configs["LC4"])
     assert part.fingerprint != suite.fingerprint
     assert not part.partial
-    assert load_rows(list(every)).fingerprint == suite.fingerprint
+    assert load_cases(list(every)).fingerprint == suite.fingerprint
 
 
 def test_a_selection_keeps_the_fingerprint_and_is_known_to_be_partial(suite_folder: Path) -> None:

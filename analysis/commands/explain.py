@@ -73,16 +73,16 @@ def explain(
     from s2lct.analysis.explain.search import explain as explained
     from s2lct.analysis.explain.words import MaskedLMFiller
     from s2lct.analysis.judge import Judge, load_model
-    from s2lct.analysis.suite_rows import load_rows, select_rows
     from s2lct.files import check_files_out, write_text
     from s2lct.labels import check_label_map
+    from s2lct.suite.cases import load_cases
 
     meanings = check_label_map(label_map)
     check_files_out(out=out, html=html)
-    chosen = select_rows(load_rows(suite), capability)
+    chosen = load_cases(suite).select(capability or None)
     judge = Judge(load_model(model, device=device), label_map=meanings)
-    predicted = judge.labels([row.case.text for row in chosen.rows]).tolist()
-    rows = chosen_rows(chosen.rows, predicted, pass_to_fail=pass_to_fail, limit=limit or None)
+    predicted = judge.labels([case.text for case in chosen.cases]).tolist()
+    rows = chosen_rows(chosen.cases, predicted, pass_to_fail=pass_to_fail, limit=limit or None)
     if not rows:
         why = "no expansion turns a pass into a fail" if pass_to_fail else "it passes every case"
         raise AnalysisError(

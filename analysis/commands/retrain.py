@@ -79,22 +79,22 @@ def retrain(
     from s2lct.analysis.corpus_parts import source_corpus
     from s2lct.analysis.judge import Judge, load_model
     from s2lct.analysis.retrain import Retrainer, html_page
-    from s2lct.analysis.suite_rows import load_rows, select_rows
     from s2lct.analysis.training import TrainOptions
     from s2lct.errors import require
     from s2lct.files import check_folder_out, write_text
     from s2lct.labels import check_label_map
+    from s2lct.suite.cases import load_cases
 
     require("accelerate", "sklearn")
     meanings = check_label_map(label_map)
     check_folder_out(out, "--out")
-    rows = load_rows(suite)
-    trainings = _trainings(on, rows.capabilities)
-    select_rows(rows, [name for names in trainings.values() for name in names])
+    loaded = load_cases(suite)
+    trainings = _trainings(on, loaded.capabilities)
+    loaded.select([name for names in trainings.values() for name in names])
     source = source_corpus(suite, corpus)
     judge = Judge(load_model(model, device=device), label_map=meanings)
     options = TrainOptions(epochs, lr, batch_size)
-    retrainer = Retrainer(judge, rows, source, options, None if EACH in on else out)
+    retrainer = Retrainer(judge, loaded, source, options, None if EACH in on else out)
     matrix = retrainer.matrix(trainings, seeds)
     contents = {out / "retrain.json": matrix.json(), out / "retrain.html": html_page(matrix)}
     for path, content in contents.items():

@@ -276,7 +276,7 @@ def build_metrics(
         made["cover"] = SectionCoverage(encoder, reference)
 
     def ranges() -> dict[str, Floats]:
-        for computed in encoder.activations(reference, "bounds"):
+        for computed in encoder.shown_activations(reference, "bounds"):
             for metric in made.values():
                 metric.widen(computed)
         return {

@@ -95,14 +95,16 @@ class EncoderModel(Network):
         ids: list[int] = self.encoded([text])["input_ids"][0].tolist()
         return ids
 
-    def activations(self, texts: Iterable[Text], name: str = "") -> Iterator[Activations]:
-        """What the model computes for each text, in their order, with a bar of that name."""
-        texts = list(texts)
-        advance = bar(name, len(texts)) if name else None
-        for computed in batches_at_once(self._computed, texts, on_cpu=self.device.type == "cpu"):
+    def activations(self, texts: Iterable[Text]) -> Iterator[Activations]:
+        """What the model computes for each text, in their order; few are held at a time."""
+        return batches_at_once(self._computed, texts, on_cpu=self.device.type == "cpu")
+
+    def shown_activations(self, texts: Sequence[Text], name: str) -> Iterator[Activations]:
+        """Likewise, with a bar of that name."""
+        shown = bar(name, len(texts))
+        for computed in self.activations(texts):
             yield computed
-            if advance is not None:
-                advance(1)
+            shown(1)
 
     def _computed(self, text: Text) -> Activations:
         import torch

@@ -211,7 +211,7 @@ def measure(
         metric: [[empty.emptied() for _ in sizes] for _ in ranks]
         for metric, empty in metrics.items()
     }
-    for number, computed in enumerate(encoder.activations(texts, name)):
+    for number, computed in enumerate(encoder.shown_activations(texts, name)):
         for metric, state in covered.items():
             marks = state.marks(computed)
             state.add(marks)

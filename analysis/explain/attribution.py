@@ -13,8 +13,7 @@ import numpy as np
 from s2lct.analysis.explain.words import respelled, words_of
 from s2lct.analysis.judge import Judge
 from s2lct.identity import rng_for
-from s2lct.leaderboard.answers.label_rules import NEUTRAL, POSITIVE
-from s2lct.leaderboard.answers.predictions import Array
+from s2lct.leaderboard.answers.label_rules import NEUTRAL, POSITIVE, Array
 from s2lct.leaderboard.models.network import Network
 
 STEPS = 20

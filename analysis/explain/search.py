@@ -21,11 +21,10 @@ from s2lct.analysis.explain.attribution import attribute
 from s2lct.analysis.explain.words import Kind, MaskedLMFiller, kinds_of, words_of
 from s2lct.analysis.judge import Judge
 from s2lct.analysis.kept import kept
-from s2lct.analysis.suite_rows import SuiteRow
 from s2lct.identity import shuffle_key
 from s2lct.labels import LABELS
 from s2lct.progress import bar, without_bars
-from s2lct.suite.cases import families_of
+from s2lct.suite.cases import Case, families_of
 
 CONFIDENCE = 0.95
 STAGES = (10, 20, 50)
@@ -105,40 +104,34 @@ def interval(hits: int, samples: int, method: str = "exact") -> tuple[float, flo
 
 
 def chosen_rows(
-    rows: Sequence[SuiteRow],
+    rows: Sequence[Case],
     predicted: Sequence[int],
     *,
     pass_to_fail: bool = False,
     limit: int | None = None,
-) -> list[SuiteRow]:
+) -> list[Case]:
     """The failures to explain, of cases and the label that the model predicts of each.
 
     With ``pass_to_fail`` failing expansions alone, each behind its passing seed; at most ``limit``
     of a capability, of different families where there are enough.
     """
-    failed = {
-        row.case.id: label not in row.case.passes
-        for row, label in zip(rows, predicted, strict=True)
-    }
-    passing_seeds = {
-        row.case.id: row for row in rows if row.case.kind == "seed" and not failed[row.case.id]
-    }
-    wanted: dict[str, list[tuple[int, int, SuiteRow]]] = {}
+    failed = {row.id: label not in row.passes for row, label in zip(rows, predicted, strict=True)}
+    passing_seeds = {row.id: row for row in rows if row.kind == "seed" and not failed[row.id]}
+    wanted: dict[str, list[tuple[int, int, Case]]] = {}
     nth = Counter[int]()
-    families = families_of([row.case for row in rows]).tolist()
-    for number, (row, family) in enumerate(zip(rows, families, strict=True)):
-        case = row.case
+    families = families_of(rows).tolist()
+    for number, (case, family) in enumerate(zip(rows, families, strict=True)):
         turned = case.kind != "seed" and case.seed_id in passing_seeds
         if failed[case.id] and (turned or not pass_to_fail):
             # The first of each family comes before the second of any.
-            wanted.setdefault(case.capability, []).append((nth[family], number, row))
+            wanted.setdefault(case.capability, []).append((nth[family], number, case))
             nth[family] += 1
-    chosen: dict[str, SuiteRow] = {}
+    chosen: dict[str, Case] = {}
     for found in wanted.values():
         for _, _, row in sorted(sorted(found)[:limit], key=lambda place: place[1]):
             if pass_to_fail:
-                chosen.setdefault(row.case.seed_id, passing_seeds[row.case.seed_id])
-            chosen[row.case.id] = row
+                chosen.setdefault(row.seed_id, passing_seeds[row.seed_id])
+            chosen[row.id] = row
     return list(chosen.values())
 
 
@@ -178,7 +171,7 @@ def smallest_set(order: Sequence[int], holds: Callable[[frozenset[int]], bool]) 
 
 
 def explain(
-    judge: Judge, rows: Sequence[SuiteRow], filler: MaskedLMFiller, options: Options = _BY_DEFAULT
+    judge: Judge, rows: Sequence[Case], filler: MaskedLMFiller, options: Options = _BY_DEFAULT
 ) -> list[Explanation]:
     """Explain what a model predicts of cases, in order; the same for equal cases and options.
 
@@ -191,7 +184,7 @@ def explain(
     advance = bar(f"explaining {judge.model.name}", len(rows))
     explained: list[Explanation] = []
     for row in rows:
-        inputs = [*about, row.case.id, row.case.text, row.template, row.inserted]
+        inputs = [*about, row.id, row.text, row.template, row.places]
         make = partial(_explain, judge, row, filler, options)
         with without_bars():
             explained.append(kept(judge.model.fingerprint, inputs, _EXPLANATION, make))
@@ -199,8 +192,8 @@ def explain(
     return explained
 
 
-def _explain(judge: Judge, row: SuiteRow, filler: MaskedLMFiller, options: Options) -> Explanation:
-    case, text = row.case, row.case.text
+def _explain(judge: Judge, case: Case, filler: MaskedLMFiller, options: Options) -> Explanation:
+    text = case.text
     (label,) = judge.labels([text]).tolist()
     contributions = attribute(judge, text, label, seed=options.seed)
     shares: dict[frozenset[int], float] = {}
@@ -227,7 +220,7 @@ def _explain(judge: Judge, row: SuiteRow, filler: MaskedLMFiller, options: Optio
     found = hits(needed, options.samples, "report")
     words = zip(
         words_of(text),
-        kinds_of(text, row.template, row.inserted),
+        kinds_of(text, case.template, case.places),
         contributions.tolist(),
         strict=True,
     )
@@ -237,7 +230,7 @@ def _explain(judge: Judge, row: SuiteRow, filler: MaskedLMFiller, options: Optio
         kind=case.kind,
         seed_id=case.seed_id,
         text=text,
-        template=row.template,
+        template=case.template,
         prediction=LABELS[label],
         passes=tuple(LABELS[passing] for passing in sorted(case.passes)),
         failed=label not in case.passes,

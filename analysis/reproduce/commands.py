@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -31,15 +29,6 @@ Name = Literal[
 ]
 DATA, STUDY = "Data", "Annotations"
 AtLeastTwo = Annotated[int, Field(ge=2)]
-
-
-@dataclass(frozen=True)
-class Reproduced:
-    """What was made again, the files it was written to, and the seconds it took."""
-
-    made: Reproduction
-    files: tuple[Path, ...]
-    seconds: float
 
 
 @command
@@ -102,7 +91,7 @@ def reproduce(
     seed: Annotated[RandomSeed, typer.Option(help="Seed of draws and shuffles.")] = 0,
     label_map: LabelMap = None,
     device: Device = "auto",
-) -> Reproduced:
+) -> Reproduction:
     """Make a table or figure of a paper again, for any model.
 
     The paper's figures stand beside its own where they are known.
@@ -111,7 +100,6 @@ def reproduce(
     from s2lct.files import check_folder_out, write_bytes
     from s2lct.labels import check_label_map
 
-    began = time.monotonic()
     check_folder_out(out, "--out")
     made = make(
         Inputs(
@@ -131,12 +119,11 @@ def reproduce(
             device=device,
         )
     )
-    shown = [table.markdown() for table in made.tables if table.in_page]
-    contents = {f"{name}.md": "\n".join([*shown, made.verdict + "\n"]).encode()}
+    page = "\n".join([*(table.markdown() for table in made.tables), made.verdict + "\n"])
+    contents = {f"{name}.md": page.encode()} | dict(made.pictures)
     for number, table in enumerate(made.tables, 1):
         part = "" if number == 1 else f"-{number}"
         contents[f"{name}{part}.csv"] = table.table().csv().encode()
-    contents |= made.pictures
     for file, content in contents.items():
         write_bytes(out / file, content)
-    return Reproduced(made, tuple(out / file for file in contents), time.monotonic() - began)
+    return made

@@ -114,7 +114,7 @@ def pass_through(encoder: EncoderModel, test: TriedTest, start: Mapping[str, Cov
     states = {name: metric.emptied().merge(metric) for name, metric in start.items()}
     increments: dict[str, list[float]] = {name: [] for name in states}
     logits = []
-    for computed in encoder.activations(texts, test.name):
+    for computed in encoder.shown_activations(texts, test.name):
         for name, state in states.items():
             marks = state.marks(computed)
             increments[name].append(state.growth(marks))
@@ -289,18 +289,15 @@ def figure4(inputs: Inputs) -> Reproduction:
     def make(neurons: Neurons) -> tuple[Rows, str, dict[str, Any]]:
         metric, encoder = neurons.metrics[MNCOVER], neurons.encoder
         sentences = neurons.reference.texts[: inputs.limit]
-        found = []
-        for name in TRANSFORMATIONS:
-            texts = changed_texts(name, sentences, inputs.seed)
-            if texts:
-                found.append(
-                    kept(
-                        encoder.fingerprint,
-                        ["growth", name, fingerprint_of([neurons.decides, texts])],
-                        TypeAdapter(list[Growth]),
-                        lambda: grow(metric, map(metric.marks, encoder.activations(texts, name))),  # noqa: B023
-                    )
-                )
+
+        def grown(name: str, texts: Sequence[str]) -> list[Growth]:
+            about = ["growth", name, fingerprint_of([neurons.decides, texts])]
+            marks = map(metric.marks, encoder.shown_activations(texts, name))
+            adapter = TypeAdapter(list[Growth])
+            return kept(encoder.fingerprint, about, adapter, lambda: grow(metric, marks))
+
+        changed = {name: changed_texts(name, sentences, inputs.seed) for name in TRANSFORMATIONS}
+        found = [grown(name, texts) for name, texts in changed.items() if texts]
         number = f"-{len(pictures) + 1}" if pictures else ""
         pictures[f"{inputs.name}{number}.png"] = drawn(neurons.model, found)
         dropped = dropped_by(found)

@@ -69,7 +69,7 @@ class Neurons:
     def trained(self) -> dict[str, Coverage]:
         """The metrics with what the reference texts cover."""
         states = {name: metric.emptied() for name, metric in self.metrics.items()}
-        for computed in self.encoder.activations(self.reference.texts, "training set"):
+        for computed in self.encoder.shown_activations(self.reference.texts, "training set"):
             for state in states.values():
                 state.add(state.marks(computed))
         return states

@@ -41,7 +41,6 @@ _HINTS = {
     "annotations": "pass --annotations FILE, of a form that was filled in",
 }
 _LABELS = TypeAdapter(list[int])
-PAPER_MODELS = ("paper: BERT", "paper: RoBERTa", "paper: DistilBERT")
 Cell = str | int | float | None
 
 
@@ -106,7 +105,6 @@ class PaperTable:
         rows: a cell a column; None where there is nothing to say.
         notes: sentences below it: what was measured, and how to read it.
         digits: of numbers, behind the point.
-        in_page: whether it is shown; a long one is in its CSV alone.
     """
 
     title: str
@@ -114,7 +112,6 @@ class PaperTable:
     rows: Sequence[Sequence[Cell]]
     notes: Sequence[str] = ()
     digits: int = 1
-    in_page: bool = True
 
     @classmethod
     def of(cls, name: str, rows: Sequence[Sequence[Cell]], **values: Any) -> PaperTable:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from s2lct.analysis.reproduce.runner import (
-    PAPER_MODELS,
     Cell,
     Inputs,
     PaperTable,
@@ -18,11 +17,11 @@ from s2lct.analysis.reproduce.runner import (
     of_families,
 )
 from s2lct.analysis.retrain import Change, Retrainer, Training
-from s2lct.analysis.suite_rows import SuiteRow, SuiteRows, load_rows
 from s2lct.analysis.training import TrainOptions
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.errors import require
 from s2lct.identity import fingerprint_of
+from s2lct.suite.cases import SuiteCases, load_cases
 
 MARK = "*"
 """Behind a capability's name: CheckList's cases of the test that it stands beside."""
@@ -44,7 +43,6 @@ def retraining(inputs: Inputs) -> Reproduction:
     trainings: dict[str, Sequence[str]] = {name: (name,) for name in names}
     trainings[ALL] = [name for name in names if not name.endswith(MARK)]
     trainings[ALL + MARK] = [name for name in names if name.endswith(MARK)]
-    every: list[list[Cell]] = []
     crossed: list[list[Cell]] = []
     notes: list[str] = []
     for model in inputs.model:
@@ -60,45 +58,37 @@ def retraining(inputs: Inputs) -> Reproduction:
                     f"{100 * training.corpus.after:.1f} % after."
                 )
             for tested_on, changes in _tested(training):
-                row: list[Cell] = [model, training.name, tested_on, *_counts(changes)]
-                every.append(row)
-                same = training.name.strip(MARK) == tested_on.strip(MARK) != ALL
+                same = training.name.strip(MARK) == tested_on.strip(MARK)
                 if same and training.name != tested_on:
-                    crossed.append(row)
+                    crossed.append([model, training.name, tested_on, *_counts(changes)])
     table = PaperTable.of(
         inputs.name,
-        [*crossed, *_printed()],
+        [*crossed, *described(inputs.name)["printed"]],
         limited=inputs.limited,
         epochs=options.epochs,
         batch=options.batch_size,
         lr=options.lr,
         seeds=inputs.seeds,
     )
-    return Reproduction(
-        [
-            replace(table, notes=[*table.notes, *notes]),
-            replace(table, title="Every training on every test", rows=every, in_page=False),
-        ],
-        _verdict([row[3:] for row in crossed]),
-    )
+    table = replace(table, notes=[*table.notes, *notes])
+    of_each = [row[3:] for row in crossed if str(row[1]).strip(MARK) != ALL]
+    return Reproduction([table], _verdict(of_each))
 
 
-def both_suites(inputs: Inputs) -> SuiteRows:
+def both_suites(inputs: Inputs) -> SuiteCases:
     """The suite's cases and CheckList's beside them, as one suite to train and test on."""
-    suite = load_rows(str(inputs.suite))
-    cases = of_families([row.case for row in suite.rows], inputs.limit, inputs.seed)
-    kept = {case.id for case in cases}
-    rows = [row for row in suite.rows if row.case.id in kept]
+    suite = load_cases(str(inputs.suite))
+    cases = of_families(suite.cases, inputs.limit, inputs.seed)
     capabilities = dict.fromkeys(case.capability for case in cases)
     found = beside(inputs.read_checklist(), capabilities, inputs.limit, inputs.seed)
     others = [
         # With the label that suites give cases of several.
-        SuiteRow(replace(case, capability=case.capability + MARK), max(case.passes), "", (), ())
+        replace(case, capability=case.capability + MARK, label=max(case.passes))
         for part in found.values()
         for case in part
     ]
-    described = [[row.case.id, row.case.text, row.label] for row in [*rows, *others]]
-    return replace(suite, rows=(*rows, *others), fingerprint=fingerprint_of(described))
+    described = [[case.id, case.text, case.label] for case in (*cases, *others)]
+    return replace(suite, cases=(*cases, *others), fingerprint=fingerprint_of(described))
 
 
 def _tested(training: Training) -> Iterator[tuple[str, Sequence[Change]]]:
@@ -122,15 +112,6 @@ def _counts(changes: Sequence[Change]) -> list[int]:
     return [cases, to_pass, to_fail, before, cases - before, after, cases - after]
 
 
-def _printed() -> Iterator[list[Cell]]:
-    """The paper's rows."""
-    for name, row in described("s2lct-retraining")["printed"].items():
-        (fails, passes), after = row["before"], row["after"]
-        turned = after[0] - fails + row["fail_to_pass"]
-        counts = (row["fail_to_pass"], turned, fails, passes, *after)
-        yield [PAPER_MODELS[0], None, name + MARK, fails + passes, *counts]
-
-
 def _verdict(crossed: Sequence[Sequence[Any]]) -> str:
     """Whether tests after training are failed as a whole or passed as a whole, as the paper's.
 
@@ -140,12 +121,11 @@ def _verdict(crossed: Sequence[Sequence[Any]]) -> str:
         return "Cannot be compared: nothing could be trained and tested on the other suite."
     extreme = sum(0 in counts[-2:] for counts in crossed)
     cases, to_pass, to_fail, before, _, after, _ = map(sum, zip(*crossed, strict=True))
-    rows = described("s2lct-retraining")["printed"].values()
-    printed = sum(0 in row["after"] for row in rows)
+    printed = [0 in row[-2:] for row in described("s2lct-retraining")["printed"]]
     return (
         f"{comes_back(extreme > len(crossed) / 2)}: after training on a capability the same "
         f"capability of the other suite is passed or failed as a whole in {extreme} of "
-        f"{len(crossed)} tests (the paper's rows: {printed} of {len(rows)}). Of {cases:,} "
+        f"{len(crossed)} tests (the paper's rows: {sum(printed)} of {len(printed)}). Of {cases:,} "
         f"cases {before:,} failed before and {after:,} after; {to_pass:,} turned from fail to "
         f"pass, {to_fail:,} from pass to fail. The counts cannot be compared: the paper's names of "
         "what was trained on are lost."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter
@@ -26,12 +26,11 @@ from s2lct.analysis.diversity import (
 )
 from s2lct.analysis.explain.attribution import method_of
 from s2lct.analysis.explain.report import aggregate
-from s2lct.analysis.explain.search import Explanation, Options, chosen_rows, explain
+from s2lct.analysis.explain.search import Options, chosen_rows, explain
 from s2lct.analysis.explain.words import MaskedLMFiller
 from s2lct.analysis.kept import kept
 from s2lct.analysis.plots import picture, style
 from s2lct.analysis.reproduce.runner import (
-    PAPER_MODELS,
     Cell,
     Inputs,
     PaperTable,
@@ -57,13 +56,12 @@ from s2lct.analysis.study import (
     read_key,
     relevancy,
 )
-from s2lct.analysis.suite_rows import load_rows
 from s2lct.builder.models import load_parser, load_tagger
 from s2lct.errors import require
 from s2lct.identity import fingerprint_of, shuffle_key
-from s2lct.leaderboard.scoring.statistics import CapabilityResult, model_figures
+from s2lct.leaderboard.scoring.figures import flips
 from s2lct.suite.annotation import read_annotations
-from s2lct.suite.cases import load_cases
+from s2lct.suite.cases import Case, load_cases
 
 ALL = "all"
 SUITE, CHECKLIST, CORPUS = "S²LCT", "CheckList", "corpus"
@@ -88,8 +86,7 @@ def table2(inputs: Inputs) -> Reproduction:
         return [name, of.cases, differ, *bounded(mean), *bounded(of.relevance)]
 
     names = {"seeds": "seed", "expansions": "expanded", ALL: ALL}
-    rows = [row(name, found.groups[group]) for group, name in names.items()]
-    parts = [row(name, of) for name, of in found.groups.items() if name not in names]
+    rows = [row(names.get(group, group), of) for group, of in found.groups.items()]
     apart = {
         "label consistency": consistency(ratings_of(annotations, SENTIMENT), key),
         "relevancy": relevancy(ratings_of(annotations, RELEVANCE)),
@@ -129,7 +126,7 @@ def table2(inputs: Inputs) -> Reproduction:
     )
     share = fmean(as_printed for as_printed, _ in findings) if findings else 0
     return Reproduction(
-        [table, replace(table, title="The same by capability", rows=parts, notes=())],
+        [table],
         f"{comes_back(share)}: {'; '.join(text for _, text in findings)}.",
     )
 
@@ -154,93 +151,74 @@ def table3(inputs: Inputs) -> Reproduction:
     inputs.need("model", "suite", "checklist")
     read = load_cases(str(inputs.suite))
     cases = of_families(read.cases, inputs.limit, inputs.seed)
-    capabilities = tuple(dict.fromkeys(case.capability for case in cases))
-    others = beside(inputs.read_checklist(), capabilities, inputs.limit, inputs.seed)
-    figures: dict[str, dict[str, CapabilityResult]] = {}
-    outcomes: dict[str, dict[str, list[bool]]] = {}
+    capabilities = dict.fromkeys(case.capability for case in cases)
+    of_tests = beside(inputs.read_checklist(), capabilities, inputs.limit, inputs.seed)
+    others = [case for part in of_tests.values() for case in part]
+    rows: dict[tuple[str, str], list[Any]] = {}
+    findings: list[tuple[bool, str]] = []
     for model in inputs.model:
         judge = inputs.judge(model)
-        every = [*cases, *(case for part in others.values() for case in part)]
-        labels = predicted(judge, [case.text for case in every])
-        failed = iter([label not in case.passes for case, label in zip(every, labels, strict=True)])
-        of_suite = np.array([next(failed) for _ in cases], dtype=bool)
-        figures[model] = model_figures(cases, of_suite[None])[0].capabilities
-        outcomes[model] = {name: [next(failed) for _ in part] for name, part in others.items()}
-    rows: list[list[Cell]] = []
-    for name in (*capabilities, ALL):
-        for model in inputs.model:
-            of = [part for key, part in figures[model].items() if name in (key, ALL)]
-            fails = [f for key, each in outcomes[model].items() if name in (key, ALL) for f in each]
-            rows.append(
-                [
-                    name,
-                    model,
-                    sum(one.seed.cases for one in of),
-                    sum(one.expansion.cases for one in of),
-                    _percent([(one.seed.failures, one.seed.cases) for one in of]),
-                    _percent([(one.expansion.failures, one.expansion.cases) for one in of]),
-                    sum(one.pass_to_fail for one in of),
-                    sum(one.fail_to_pass for one in of),
-                    len(fails) or None,
-                    _percent([(sum(fails), len(fails))]),
-                ]
+        labels = predicted(judge, [case.text for case in (*cases, *others)])
+        failed = {
+            id(case): label not in case.passes
+            for case, label in zip((*cases, *others), labels, strict=True)
+        }
+        for name in (*capabilities, ALL):
+            of_suite, of_test = (
+                [case for case in part if name in (case.capability, ALL)]
+                for part in (cases, others)
             )
-        rows += _printed(name)
-    told = []
-    for model in inputs.model:
-        flips = [
-            sum(getattr(one, way) for one in figures[model].values())
-            for way in ("pass_to_fail", "fail_to_pass")
+            rows[name, model] = [
+                name,
+                model,
+                *_failures(of_suite, [failed[id(case)] for case in of_suite]),
+                len(of_test) or None,
+                _percent([failed[id(case)] for case in of_test]),
+            ]
+        harder = [
+            _percent([failed[id(case)] for case in cases if case.capability == name])
+            > _percent([failed[id(case)] for case in part])
+            for name, part in of_tests.items()
         ]
-        rates = [
-            (figures[model][name].all.failure_rate, fmean(fails))
-            for name, fails in outcomes[model].items()
-            if fails
-        ]
-        harder = sum(of_suite > other for of_suite, other in rates)
-        told.append((flips[0] > 0, f"{model} {flips[0]} and {flips[1]} the other way round; more "
-            f"of the suite's cases fail than of CheckList's in {harder} of {len(rates)} "
-            "capabilities"))  # fmt: skip
+        to_fail, to_pass = rows[ALL, model][6:8]
+        findings.append(
+            (
+                to_fail > 0,
+                f"{model} {to_fail} and {to_pass} the other way round; more of the suite's cases "
+                f"fail than of CheckList's in {sum(harder)} of {len(harder)} capabilities",
+            )
+        )
+    printed = described(inputs.name)["printed"]
+    both = [
+        row
+        for name in (*capabilities, ALL)
+        for row in (
+            *(rows[name, model] for model in inputs.model),
+            *(row for row in printed if row[0] == name),
+        )
+    ]
     return Reproduction(
-        [PaperTable.of(inputs.name, rows, limited=inputs.limited, suite=named(read))],
-        f"{comes_back(fmean(flipped for flipped, _ in told))}: expansions fail whose seed passes "
-        f"(the paper has 174 to 391): {'; '.join(text for _, text in told)}. The rates themselves "
-        "cannot be compared: models and cases are others.",
+        [PaperTable.of(inputs.name, both, limited=inputs.limited, suite=named(read))],
+        f"{comes_back(fmean(found for found, _ in findings))}: expansions fail whose seed passes "
+        f"(the paper has 174 to 391): {'; '.join(text for _, text in findings)}. The rates "
+        "themselves cannot be compared: models and cases are others.",
     )
 
 
-def _percent(counts: Sequence[tuple[int, int]]) -> float | None:
-    """Failures of all cases together; None where there is no case."""
-    failures, cases = (sum(part) for part in zip(*counts, strict=True))
-    return 100 * failures / cases if cases else None
+def _failures(cases: Sequence[Case], failed: Sequence[bool]) -> list[Any]:
+    """Seeds and expansions, how many of each fail in percent, and how many flip which way."""
+    seeds, expansions = (
+        [fails for case, fails in zip(cases, failed, strict=True) if case.kind == kind]
+        for kind in ("seed", "expansion")
+    )
+    flipped = flips(cases, np.array(failed, dtype=bool))
+    shares = (_percent(seeds), _percent(expansions))
+    return [len(seeds), len(expansions), *shares, *map(len, flipped)]
 
 
-def _printed(name: str) -> list[list[Cell]]:
-    """The paper's rows of a capability; of all, the sums that it does not print."""
-    rows: list[list[Cell]] = []
-    known = described("s2lct-table3")["printed"]
-    printed = [row for key, row in known.items() if name in (key, ALL)]
-    for number, model in enumerate(PAPER_MODELS if printed else ()):
-
-        def share(figure: str, number: int = number) -> Cell:
-            values = printed[0][figure] if name != ALL else None
-            return values[number] if values else None
-
-        rows.append(
-            [
-                name,
-                model,
-                sum(row["seeds"] for row in printed),
-                sum(row["expansions"] or 0 for row in printed) or None,
-                share("seeds_fail"),
-                share("expansions_fail"),
-                sum(row["pass_to_fail"][number] for row in printed if row["pass_to_fail"]) or None,
-                None,
-                None if name == ALL else printed[0]["checklist"],
-                share("checklist_fail"),
-            ]
-        )
-    return rows
+def _percent(failed: Sequence[bool]) -> Any:
+    """How many fail; None where there is no case."""
+    return 100 * sum(failed) / len(failed) if failed else None
 
 
 def coverage(inputs: Inputs) -> Reproduction:
@@ -307,20 +285,23 @@ def coverage(inputs: Inputs) -> Reproduction:
 def explanations(inputs: Inputs) -> Reproduction:
     """RQ4: the smallest sets of words that hold failures of each capability, model by model."""
     inputs.need("model", "suite")
-    suite, most = load_rows(str(inputs.suite)), inputs.limit or 5
+    suite, most = load_cases(str(inputs.suite)), inputs.limit or 5
     options, filler = Options(seed=inputs.seed), MaskedLMFiller("embedded")
     rows: list[list[Cell]] = []
-    told, methods = [], []
+    findings, methods = [], []
     for model in inputs.model:
         judge = inputs.judge(model)
-        labels = predicted(judge, [row.case.text for row in suite.rows])
-        explained = explain(judge, chosen_rows(suite.rows, labels, limit=most), filler, options)
+        labels = predicted(judge, [row.text for row in suite.cases])
+        explained = explain(judge, chosen_rows(suite.cases, labels, limit=most), filler, options)
         methods.append(method_of(judge))
-        rows += [_explained_row(model, name, explained) for name in _capabilities(explained)]
+        for of in aggregate(explained):
+            shares = [one.probability for one in explained if one.capability == of.capability]
+            counts = [of.failures, of.kept, of.words, of.template, of.source_alone, of.unprompted]
+            rows.append([model, of.capability, *counts, fmean(shares), of.commonest])
         kept_words = fmean([len(one.kept) for one in explained] or [0])
         words = fmean([len(one.words) for one in explained] or [0])
         small = sum(one.ci[1] < options.threshold for one in explained)
-        told.append(
+        findings.append(
             f"{kept_words:.1f} of {words:.1f} words hold a failure of {model} on average ({small} "
             f"of {len(explained)} sets are too small by new samples)"
         )
@@ -334,30 +315,8 @@ def explanations(inputs: Inputs) -> Reproduction:
         samples=options.samples,
     )
     return Reproduction(
-        [table],
-        f"Cannot be compared: the paper prints no result. {'; '.join(told)}.",
+        [table], f"Cannot be compared: the paper prints no result. {'; '.join(findings)}."
     )
-
-
-def _capabilities(explained: Sequence[Explanation]) -> list[str]:
-    return [one.capability for one in aggregate(explained)]
-
-
-def _explained_row(model: str, name: str, explained: Sequence[Explanation]) -> list[Cell]:
-    own = [one for one in explained if one.capability == name]
-    (one,) = aggregate(own)
-    return [
-        model,
-        name,
-        one.failures,
-        one.kept,
-        one.words,
-        one.template,
-        one.source_alone,
-        one.unprompted,
-        fmean(each.probability for each in own),
-        one.commonest,
-    ]
 
 
 def diversity(inputs: Inputs) -> Reproduction:

@@ -248,7 +248,7 @@ def _pretrained_model(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBa
             hint="name a masked language model of the Hub or a local folder; without a "
             "network, download it first or use --mlm embedded",
         ) from error
-    _refuse_unfilled(shown, told["missing_keys"] | told["mismatched_keys"])
+    _refuse_unfilled(shown, [*told["missing_keys"], *told["mismatched_keys"]])
     pieces = model.get_input_embeddings().num_embeddings
     if not len(tokenizer.all_special_tokens) < len(tokenizer) <= pieces:
         raise ModelError(

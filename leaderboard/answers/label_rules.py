@@ -97,10 +97,6 @@ class LabelRule:
                 hint="give one row a text and one column a class",
             )
         _check_probabilities(probabilities, called)
-        return self.chosen(probabilities)
-
-    def chosen(self, probabilities: Array) -> Labels:
-        """`labels` of what is known to be probabilities."""
         folded = self.folded(probabilities)
         if self.has_neutral:
             return np.asarray(folded.argmax(axis=1), dtype=np.int64)
@@ -160,38 +156,17 @@ def checked_band(neutral_band: Any) -> tuple[float, float]:
     return float(band[0]), float(band[1])
 
 
-def check_classes(classes: Any) -> tuple[str, ...]:
+def check_classes(classes: Any, called: str = "classes=") -> tuple[str, ...]:
     """The names of a model's classes, in its order; a ScoringError unless 2 to 5 differ."""
-    if isinstance(classes, (str, Mapping)) or not isinstance(classes, Iterable):
+    is_list = isinstance(classes, Iterable) and not isinstance(classes, (str, Mapping))
+    names = tuple(map(str, classes)) if is_list else ()
+    if not 2 <= len({*map(_plain_name, names)}) == len(names) <= MOST_CLASSES:
         raise ScoringError(
-            f"classes={classes!r}: no list of names",
-            hint='name every class of the model in its order: classes=["negative", "positive"]',
-        )
-    names = tuple(str(name) for name in classes)
-    if not 2 <= len(names) <= MOST_CLASSES:
-        raise ScoringError(
-            f"classes={list(names)!r}: {len(names)} classes",
-            hint=f"name every class of a model of sentence sentiment, 2 to {MOST_CLASSES}",
-        )
-    if len(set(map(_plain_name, names))) != len(names):
-        raise ScoringError(
-            f"classes={list(names)!r}: two have the same name", hint="name each class once"
+            f"{called}: {classes!r} are no 2 to {MOST_CLASSES} names that differ",
+            hint="name every class of a model of sentence sentiment, in its order: "
+            'classes=["negative", "positive"]',
         )
     return names
-
-
-def same_classes(known: Sequence[str] | None, classes: Any) -> None:
-    """Refuse, with a ScoringError, classes that a user states and the model names otherwise.
-
-    None is for a model that names none, and a user who states none.
-    """
-    if known is None or classes is None:
-        return
-    if list(map(_plain_name, check_classes(classes))) != list(map(_plain_name, known)):
-        raise ScoringError(
-            f"classes={list(classes)!r}, and the model's own are {', '.join(known)}",
-            hint="leave classes= out, and say what they mean with label_map=",
-        )
 
 
 def rule_for(
@@ -208,13 +183,8 @@ def rule_for(
     `check_label_map`) comes first. Raises a ScoringError for fewer than two or more than five
     classes, classes without a meaning, or a map of classes that the model lacks.
     """
-    names = tuple(str(name) for name in classes)
     called = model or "(unnamed)"
-    if not 2 <= len(names) <= MOST_CLASSES:
-        raise ScoringError(
-            f"model {called}: has {len(names)} classes",
-            hint=f"pass a model of sentence sentiment with 2 to {MOST_CLASSES} classes",
-        )
+    names = check_classes(classes, f"classes of model {called}")
     meanings = [meaning_of(name) for name in names]
     known = KNOWN_MODELS.get(model, ())
     if (mapping := check_label_map(label_map)) is not None:

@@ -21,8 +21,9 @@ import json
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from pydantic.dataclasses import dataclass
 
 from s2lct.labels import LABELS
 
@@ -71,8 +72,7 @@ class TextAnswer:
         finish: why it ended, as OpenAI's API calls it: ``stop``, ``length``, ``content_filter``.
         refusal: what the server has as the words of a refusal.
         model: what the server calls the model that answered.
-        requests: how many it took, with those that failed.
-        prompt_tokens, completion_tokens: of the request that was answered.
+        prompt_tokens, completion_tokens: of the question and of the answer.
         time: when, as an ISO date and time in UTC.
         system_fingerprint: what the server calls the system that the model runs on.
     """
@@ -81,7 +81,6 @@ class TextAnswer:
     finish: str = "stop"
     refusal: str = ""
     model: str = ""
-    requests: int = 1
     prompt_tokens: int = 0
     completion_tokens: int = 0
     time: str = ""

@@ -41,8 +41,6 @@ class Scores:
     results: tuple[Result, ...]
     files: tuple[Path, ...]
     failed: tuple[str, ...]
-    sent: tuple[int | None, ...] = ()
-    """Of the requests that a result took, how many this run sent; None without an endpoint."""
 
     def as_json(self) -> dict[str, Any]:
         """What a program is told; see docs/ci.md."""
@@ -144,15 +142,6 @@ def score_models(
             rich_help_panel=ENDPOINTS,
         ),
     ] = None,
-    keep_answers: Annotated[
-        bool,
-        typer.Option(
-            "--keep-answers",
-            help="With --base-url: use answers of earlier runs though they are older than a day, "
-            "or the server has another model now.",
-            rich_help_panel=ENDPOINTS,
-        ),
-    ] = False,
     device: Device = "auto",
     dtype: Annotated[
         str,
@@ -184,7 +173,6 @@ def score_models(
     _check_use(
         (predictions, "--predictions", {"--name": name}),
         (llm or base_url, "--llm or --base-url", {"--prompt": prompt, "--max-tokens": max_tokens}),
-        (base_url, "--base-url", {"--keep-answers": keep_answers}),
         (not (llm and base_url), "no --base-url", {"--llm": llm}),
         (predictions is None, "no --predictions", {"--llm": llm, "--base-url": base_url}),
     )
@@ -198,26 +186,21 @@ def score_models(
     selection = SelectionRecord(capabilities=names if capability else None, limit=limit)
     files: list[Path] = []
     failed: list[str] = []
-    sent: list[int | None] = []
     if predictions is not None:
-        files.append(
-            write_result(
-                outcomes_of_predictions(predictions, chosen, name, meanings), out, selection
-            )
-        )
-        sent.append(None)
+        outcomes = outcomes_of_predictions(predictions, chosen, name, meanings)
+        files.append(write_result(outcomes, out, selection))
     source_of = partial(Source, device=device, dtype=dtype, prompts=tuple(prompts))
     with ExitStack() as stack:
         load: Callable[[str], Sequence[Any]] = lambda name: loaded(source_of(name))  # noqa: E731
         if base_url is not None:
-            load = _of_server(base_url, prompts, max_tokens, keep_answers)
+            load = partial(_of_server, base_url, prompts, max_tokens)
         elif engine == "ray" and models:
             workers = stack.enter_context(RayEngine(ModelWorker))
             load = lambda name: shared(workers, source_of(name))  # noqa: E731
         for model in dict.fromkeys(models):
             try:
                 found = [
-                    (each, score(each, chosen, label_map=meanings, cache=default_cache()))
+                    score(each, chosen, label_map=meanings, cache=default_cache())
                     for each in load(model)
                 ]
             except Exception as error:  # somebody's model may fail in any way
@@ -226,10 +209,8 @@ def score_models(
                 warnings.warn(_why(model, error), S2lctWarning, stacklevel=2)
                 failed.append(model)
             else:
-                files += [write_result(outcomes, out, selection) for _, outcomes in found]
-                sent += [getattr(each, "sent", None) for each, _ in found]
-    results = tuple(map(read_result, files))
-    return Scores(results, tuple(files), tuple(failed), tuple(sent))
+                files += [write_result(outcomes, out, selection) for outcomes in found]
+    return Scores(tuple(map(read_result, files)), tuple(files), tuple(failed))
 
 
 def _check_use(*rules: tuple[object, str, Mapping[str, object]]) -> None:
@@ -262,20 +243,16 @@ def _prompts(
 
 
 def _of_server(
-    base_url: str, prompts: Sequence[LabelPrompt], most_tokens: int | None, keeps_answers: bool
-) -> Callable[[str], Sequence[Any]]:
-    from s2lct.leaderboard.models.endpoint import EndpointModel, Server
+    base_url: str, prompts: Sequence[LabelPrompt], most_tokens: int | None, name: str
+) -> Sequence[Any]:
+    """A model behind an endpoint, with each prompt."""
+    from s2lct.leaderboard.models.endpoint import EndpointModel
     from s2lct.leaderboard.models.language_model import MOST_TOKENS
     from s2lct.leaderboard.results.untrusted import fault_of_model_name
 
-    server = Server(base_url, most_tokens or MOST_TOKENS, keeps_answers)
-
-    def models_of(name: str) -> Sequence[Any]:
-        if fault := fault_of_model_name(name):
-            raise ScoringError(f"model {name}: {fault}", hint="give the name that the server knows")
-        return [EndpointModel(name, prompt, server) for prompt in prompts]
-
-    return models_of
+    if fault := fault_of_model_name(name):
+        raise ScoringError(f"model {name}: {fault}", hint="give the name that the server knows")
+    return [EndpointModel(name, asks, base_url, most_tokens or MOST_TOKENS) for asks in prompts]
 
 
 def _why(name: str, error: Exception) -> str:

@@ -13,13 +13,11 @@ from s2lct.labels import check_label_map
 from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND, checked_band, rule_for
 from s2lct.leaderboard.models.load import trainers_tokenizer
 from s2lct.leaderboard.models.network import Network, classes_of
-from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES
-from s2lct.leaderboard.scoring.score import figures, flattened, score
+from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import SuiteCases, load_cases
 
 PREFIX = "eval_s2lct/"
 """`transformers.Trainer` looks for ``metric_for_best_model`` among names that begin so."""
-_MORE_IS_BETTER = ("cases", "fail_to_pass")
 
 
 class CapabilityCallback(TrainerCallback):
@@ -28,8 +26,7 @@ class CapabilityCallback(TrainerCallback):
     Logged are ``eval_s2lct/failure_rate``, the mean of the capabilities', and one for each
     capability over seeds and expansions, ``eval_s2lct/LC4/failure_rate``; where the suite has
     counterparts the share of seeds right on both sides, ``eval_s2lct/both_sides`` and
-    ``eval_s2lct/LC4/both_sides``; with ``all_figures`` those of `metric.compute` too. They join the
-    evaluation's own figures, so that
+    ``eval_s2lct/LC4/both_sides``. They join the evaluation's own figures, so that
     ``metric_for_best_model="eval_s2lct/failure_rate", greater_is_better=False`` may name one. A
     callback that reads them, such as `EarlyStoppingCallback`, stands behind this one.
     """
@@ -43,11 +40,9 @@ class CapabilityCallback(TrainerCallback):
         limit: int | None = None,
         label_map: Mapping[Any, Any] | None = None,
         neutral_band: tuple[float, float] = NEUTRAL_BAND,
-        all_figures: bool = False,
     ) -> None:
         self.label_map, self.neutral_band = check_label_map(label_map), checked_band(neutral_band)
         self.suite = load_cases(suite).select(capabilities, kind, limit)
-        self.all_figures = all_figures
         self.trainer: Any = None
 
     def attach(self, trainer: Any) -> CapabilityCallback:
@@ -65,8 +60,7 @@ class CapabilityCallback(TrainerCallback):
         classes = classes_of(kwargs["model"].config)
         rule_for(classes, label_map=self.label_map, neutral_band=self.neutral_band)
         best = f"eval_{(args.metric_for_best_model or '').removeprefix('eval_')}"
-        parts = best.split("/")
-        more_is_better = BOTH_SIDES in parts or parts[-1] in _MORE_IS_BETTER
+        more_is_better = best.endswith("both_sides")
         if best.startswith(PREFIX) and bool(args.greater_is_better) != more_is_better:
             raise ScoringError(
                 f"metric_for_best_model={best} with greater_is_better={args.greater_is_better} "
@@ -80,16 +74,14 @@ class CapabilityCallback(TrainerCallback):
         outcomes = score(
             network, self.suite, label_map=self.label_map, neutral_band=self.neutral_band
         )
-        nested = figures(outcomes)
-        logged = {f"{PREFIX}failure_rate": nested["overall"]["failure_rate"]}
-        for name, of in nested.items():
-            own = PREFIX if name == "overall" else f"{PREFIX}{name}/"
-            if name != "overall":
-                logged[f"{own}failure_rate"] = of["all"]["failure_rate"]
-            if BOTH_SIDES in of:
-                logged[f"{own}{BOTH_SIDES}"] = of[BOTH_SIDES]["share"]
-        if self.all_figures:
-            logged |= flattened(nested, PREFIX)
+        found = outcomes.figures
+        logged = {f"{PREFIX}failure_rate": found.overall.failure_rate}
+        if found.overall.both_sides:
+            logged[f"{PREFIX}both_sides"] = found.overall.both_sides.share
+        for name, of in found.capabilities.items():
+            logged[f"{PREFIX}{name}/failure_rate"] = of.all.failure_rate
+            if of.both_sides:
+                logged[f"{PREFIX}{name}/both_sides"] = of.both_sides.share
         if kwargs.get("metrics") is not None:
             kwargs["metrics"].update(logged)
         if self.trainer is not None:

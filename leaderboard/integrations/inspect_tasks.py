@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 from inspect_ai import Task, task
 from inspect_ai._util.error import PrerequisiteError  # what its command line shows as one line
 from inspect_ai.dataset import MemoryDataset, Sample
@@ -16,14 +15,11 @@ from inspect_ai.model import GenerateConfig, ModelOutput
 from inspect_ai.scorer import (
     CORRECT,
     INCORRECT,
-    Metric,
-    SampleScore,
     Score,
     Scorer,
     Target,
     accuracy,
     grouped,
-    metric,
     scorer,
     stderr,
 )
@@ -41,7 +37,6 @@ INSTALLED = "s2lct"
 """What `load_dataset` finds after ``s2lct install``."""
 _FAMILY = "family"
 _GROUP = "capability"
-_ERROR = "{group_name} ±"
 _FINISH = {"max_tokens": "length", "model_length": "length", "content_filter": "content_filter"}
 """Why answers end, as OpenAI's API calls it; all others came to their end."""
 
@@ -103,21 +98,6 @@ def label() -> Scorer:
     return score
 
 
-@metric
-def mean_stderr() -> Metric:
-    """The standard error of the capabilities' mean; no family lies in two of them."""
-    of_capability = stderr(cluster=_FAMILY)
-
-    def error(scores: list[SampleScore]) -> dict[str, float]:
-        parts: dict[str, list[SampleScore]] = {}
-        for one in scores:
-            parts.setdefault(str((one.sample_metadata or {})[_GROUP]), []).append(one)
-        squares = [float(of_capability(part)) ** 2 for part in parts.values()]  # type: ignore[arg-type]
-        return {_ERROR.format(group_name=ALL): float(np.sqrt(sum(squares))) / max(len(parts), 1)}
-
-    return error
-
-
 def _task(suite: str, capabilities: str | list[str] | None, limit: int | None, prompt: str) -> Task:
     named = capabilities.split(",") if isinstance(capabilities, str) else capabilities
     try:
@@ -130,11 +110,7 @@ def _task(suite: str, capabilities: str | list[str] | None, limit: int | None, p
         dataset=MemoryDataset(samples, name=f"{chosen.name} {chosen.version}".strip()),
         solver=generate(),
         scorer=label(),
-        metrics=[
-            grouped(accuracy(), _GROUP, all="groups", all_label=ALL),
-            grouped(stderr(cluster=_FAMILY), _GROUP, all=False, name_template=_ERROR),
-            mean_stderr(),
-        ]
+        metrics=[grouped(accuracy(), _GROUP, all="groups", all_label=ALL)]
         if several
         else [accuracy(), stderr(cluster=_FAMILY)],
         config=GenerateConfig(temperature=0),

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from reprlib import repr as shown
 from typing import Any
 
 from s2lct.errors import ScoringError
-from s2lct.labels import check_label_map
-from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND, checked_band
-from s2lct.leaderboard.models.classifier import Classifier, Function
+from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND
+from s2lct.leaderboard.models.classifier import Function
 from s2lct.leaderboard.models.load import as_classifier
-from s2lct.leaderboard.scoring.both_sides import counted
-from s2lct.leaderboard.scoring.score import default_cache, figures, flattened, score
+from s2lct.leaderboard.scoring.score import default_cache, score
 from s2lct.suite.cases import SuiteCases, load_cases
 from s2lct.suite.tables import COUNTERPART, KINDS
 
@@ -46,97 +45,60 @@ def compute(
 
     predictions are label ids (0 negative, 1 neutral, 2 positive), label names, probabilities from
     negative to positive or by class name, or what a pipeline returns. Probabilities lie in 0 to 1
-    and sum to 1. Rows with the best class alone need classes=, the names of all classes of the
-    model in its order: of two an uncertain answer is neutral (neutral_band=), of three it is not.
+    and sum to 1. A pipeline has to give all classes (top_k=None). classes= are the names of all
+    classes of the model in its order; of two an uncertain answer is neutral (neutral_band=).
     label_map= says what classes mean, such as {"LABEL_0": "negative", "LABEL_1": "positive"}, for
     models, pipelines, functions and predictions. flat=True names figures
-    "LC4/expansion/failure_rate", which are nested as `score.figures` says.
+    "LC4/expansion/failure_rate", which are else nested.
     """
     if (model is None) == (predictions is None):
-        given = "neither model nor predictions" if model is None else "both model and predictions"
         raise ScoringError(
-            f"compute() was given {given}",
+            "compute() takes either a model or predictions",
             hint="pass model= and suite=, or predictions= and references=",
         )
-    label_map, neutral_band = meanings(model, label_map, neutral_band)
+    cache = None
     if model is None:
-        with_model = {"capabilities": capabilities, "kind": kind, "limit": limit}
-        _refuse_given(
-            {"tokenizer": tokenizer} | with_model,
-            "predictions",
-            "choose among the references and predictions instead",
-        )
-        asked: Classifier | Function = Function(lambda _: predictions, "predictions", classes)
+        idle = {"tokenizer": tokenizer, "capabilities": capabilities, "kind": kind, "limit": limit}
+        asked: Any = Function(lambda _: predictions, "predictions", classes)
         cases = _referred(references, suite)
-        if not counted(cases.cases).any():
+        if not any(case.kind in KINDS for case in cases.cases):
             raise ScoringError(
-                "references name counterparts alone, which no failure rate counts",
+                "references name contrasts alone, which no failure rate counts",
                 hint="pass seeds and expansions too",
             )
     else:
-        hint = "leave references= out and pass suite="
-        _refuse_given({"references": references}, "a model", hint)
+        idle = {"references": references}
         if suite is None:
             raise ScoringError(
                 "compute(model=…) was given no suite",
                 hint='pass suite="s2lct", a folder that `s2lct build` wrote, or rows',
             )
         cases = load_cases(suite).select(capabilities, kind, limit)
-        asked = as_classifier(model, tokenizer=tokenizer, classes=classes)
-    cache = None if model is None else default_cache()
+        asked, cache = as_classifier(model, tokenizer=tokenizer, classes=classes), default_cache()
+    if ignored := [f"{name}=" for name, value in idle.items() if value is not None]:
+        beside = "predictions" if model is None else "a model"
+        raise ScoringError(
+            f"compute() was given {', '.join(ignored)} with {beside}", hint="leave them out"
+        )
     outcomes = score(asked, cases, label_map=label_map, neutral_band=neutral_band, cache=cache)
-    nested = figures(outcomes)
-    return dict(flattened(nested)) if flat else nested
-
-
-def meanings(
-    model: Any, label_map: Mapping[Any, Any] | None, neutral_band: tuple[float, float]
-) -> tuple[dict[str, str] | None, tuple[float, float]]:
-    """What classes mean, checked: of a Trainer as its `CapabilityCallback` reads them by default.
-
-    Raises:
-        ScoringError: a label map or a band that is none.
-    """
-    checked = check_label_map(label_map), checked_band(neutral_band)
-    if checked == (None, NEUTRAL_BAND) and hasattr(model, "callback_handler"):
-        from s2lct.leaderboard.integrations.callback import CapabilityCallback
-
-        for callback in model.callback_handler.callbacks:
-            if isinstance(callback, CapabilityCallback):
-                return callback.label_map, callback.neutral_band
-    return checked
-
-
-def _refuse_given(arguments: Mapping[str, Any], beside: str, hint: str) -> None:
-    if ignored := [f"{name}=" for name, value in arguments.items() if value is not None]:
-        raise ScoringError(f"compute() was given {', '.join(ignored)} with {beside}", hint=hint)
+    return outcomes.figures.flat() if flat else outcomes.figures.nested()
 
 
 def _referred(references: Any, suite: Any) -> SuiteCases:
+    """The cases that predictions are for, given as rows or by their ids in a suite."""
     hint = (
         'pass rows, references=suite["LC4"]["test"], or their ids with suite=, '
         'references=rows["id"]'
     )
-    if references is None:
-        raise ScoringError("predictions without references", hint=hint)
-    if isinstance(references, (str, bytes)) or not isinstance(references, Iterable):
-        raise ScoringError(f"references={shown(references)}: no rows", hint=hint)
     if isinstance(references, (Mapping, SuiteCases)):
         return load_cases(references, _EVERY)
-    rows = list(references)
-    if not rows:
-        raise ScoringError("there are no references", hint=hint)
-    ids = isinstance(rows[0], str)
-    for number, row in enumerate(rows):
-        if not isinstance(row, str if ids else Mapping):
-            raise ScoringError(
-                f"references[{number}] is {shown(row)}, no {'id' if ids else 'row'} of a suite",
-                hint=hint,
-            )
-    return _by_id(rows, suite) if ids else load_cases(rows, _EVERY)
-
-
-def _by_id(ids: Sequence[str], suite: Any) -> SuiteCases:
+    text = isinstance(references, (str, bytes))
+    rows = list(references) if isinstance(references, Iterable) and not text else []
+    ids = bool(rows) and isinstance(rows[0], str)
+    if not rows or not all(isinstance(row, str if ids else Mapping) for row in rows):
+        raise ScoringError(f"references={shown(references)}: no rows of a suite", hint=hint)
+    if not ids:
+        return load_cases(rows, _EVERY)
     if suite is None:
         raise ScoringError(
             "references are ids, and there is no suite to look them up in",
@@ -144,17 +106,12 @@ def _by_id(ids: Sequence[str], suite: Any) -> SuiteCases:
         )
     known = load_cases(suite, _EVERY)
     of_id = {case.id: case for case in known.cases}
-    if unknown := [number for number in ids if number not in of_id]:
+    if len(of_id.keys() & set(rows)) < len(rows):
         raise ScoringError(
-            f"suite {known.name} {known.version}: has no case {', '.join(unknown[:3])} "
-            f"({len(unknown):,} of {len(ids):,} references)",
+            f"suite {known.name} {known.version}: references name cases that it does not have, or "
+            "one twice",
             hint="pass the version of the suite that the predictions were made on "
-            "(suite=ID@REVISION)",
+            "(suite=ID@REVISION), and each case once",
         )
-    if len(set(ids)) < len(ids):
-        raise ScoringError(
-            "references name a case twice", hint="pass each case and its prediction once"
-        )
-    cases = tuple(of_id[number] for number in ids)
-    partial = known.partial or len(ids) < len(of_id)
-    return SuiteCases(known.name, known.version, known.fingerprint, cases, partial)
+    partial = known.partial or len(rows) < len(of_id)
+    return replace(known, cases=tuple(of_id[one] for one in rows), partial=partial)

@@ -34,14 +34,12 @@ class GeneratingModel(LanguageModel):
     """A causal language model of transformers as a `TextModel`; for arguments see `LanguageModel`.
 
     Raises:
-        ScoringError: it cannot be loaded or does not generate, or label words are alike.
+        ScoringError: it cannot be loaded or label words are alike.
     """
 
     def __init__(self, name: str, asks: LabelPrompt | None = None, **loading: Any) -> None:
         (asks or LabelPrompt()).check_words()
         super().__init__(name, asks, **loading)
-        if not self.model.can_generate():
-            raise ScoringError(f"model {name}: writes no text", hint="leave --max-tokens out")
         from transformers import GenerationConfig
 
         # Penalties, sampling and searches that the model's own file names would change answers.
@@ -71,7 +69,7 @@ class GeneratingModel(LanguageModel):
     @property
     def label_rule(self) -> str:
         """How its answers become labels."""
-        return self.asks.written_rule(self._longest)
+        return str(self.asks)
 
     def answers(self, texts: Sequence[str]) -> Iterator[tuple[int, TextAnswer]]:
         """Answer texts, the longest first; see `TextModel`.

@@ -39,7 +39,6 @@ from s2lct.leaderboard.models.network import (
     model_fingerprint,
     place,
     state_sha256,
-    weights_sha256,
 )
 
 PROMPT = PROMPTS[0]
@@ -52,7 +51,6 @@ ON_ANY_DAY = "{% macro strftime_now(format) %}26 Jul 2024{% endmacro %}{{ '' }}"
 
 It is the day that Llama's templates tell where they know none.
 """
-_IN_TEMPLATE = " in the chat template of its tokenizer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,21 +106,15 @@ class LabelPrompt:
         return [f"{question}{space}{word}" for word in self.words]
 
     def __str__(self) -> str:
-        return (
-            f"the likeliest of the words {json.dumps(self.words, ensure_ascii=False)} behind the "
-            f"prompt {json.dumps(self.prompt, ensure_ascii=False)}"
-            f"{_IN_TEMPLATE if self.chat_template else ''}"
-        )
-
-    def answer_rule(self) -> str:
-        """How what a model writes becomes a label, as recorded with a result."""
+        """How what a model predicts becomes a label, as recorded with a result."""
         words, prompt = (json.dumps(part, ensure_ascii=False) for part in (self.words, self.prompt))
-        template = _IN_TEMPLATE if self.chat_template else ""
-        return f"the one of the words {words} that it answers the prompt {prompt} with{template}"
-
-    def written_rule(self, most_tokens: int) -> str:
-        """The same, and how much it writes."""
-        return f"answers in words (at most {most_tokens} tokens); {self.answer_rule()}"
+        template = " in the chat template of its tokenizer" if self.chat_template else ""
+        if self.most_tokens is None:
+            return f"the likeliest of the words {words} behind the prompt {prompt}{template}"
+        return (
+            f"answers in words (at most {self.most_tokens} tokens); the one of the words {words} "
+            f"that it answers the prompt {prompt} with{template}"
+        )
 
     def check_words(self) -> None:
         """Refuse label words that are one word to `text_answers`, with a ScoringError."""
@@ -184,29 +176,17 @@ class LanguageModel:
         device: str = "auto",
         dtype: str = "auto",
     ) -> None:
-        import torch
-
         tokenizer, model, self.revision = load_pretrained(name, revision, continues=True)
         place(model, device, dtype)
         self.name, self.tokenizer, self.model = name, tokenizer, model
-        self.weights_sha256 = weights_sha256(name, self.revision) or state_sha256(model)
-        self._continues = model_fingerprint(tokenizer, model)
+        self.weights_sha256 = state_sha256(model)
+        self._continues = model_fingerprint(tokenizer, model, self.weights_sha256)
         self._ask(asks or LabelPrompt())
         places = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self._most_tokens = min(tokenizer.model_max_length, places or 1 << 30)
         known = inspect.signature(model.forward).parameters
         self._options: dict[str, Any] = {"use_cache": False} if "use_cache" in known else {}
         self._keeps_places = "logits_to_keep" in known
-        # BERT without is_decoder is an encoder under a language model's name.
-        ids = torch.tensor([[1, 2, 3], [1, 2, 4]], device=model.device)
-        with torch.inference_mode():
-            first, other = model(input_ids=ids, **self._options).logits[:, :2].float()
-        if not torch.allclose(first, other, rtol=0.05, atol=0.05):
-            raise ScoringError(
-                f"model {name}: looks at later words, it is no causal language model",
-                hint="pass a model that was trained to continue texts (for BERT and its like: "
-                '"is_decoder": true in its config.json)',
-            )
 
     def asking(self, asks: LabelPrompt) -> LanguageModel:
         """The same model, which shares the weights, with another question."""

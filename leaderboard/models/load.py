@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.answers.label_rules import same_classes
 from s2lct.leaderboard.models.built_in import WORD_LISTS, Embedded
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS, Classifier, Function
 from s2lct.leaderboard.models.generating_model import GeneratingModel
@@ -54,27 +52,12 @@ def load_classifier(
                 hint="leave --dtype out, or score it apart from the others",
             )
         return Embedded(name, device)
-    if not Path(name).exists():
-        if "/" not in name:
-            _refuse_misspelt(name)
-        if "@" in name:
-            name, _, revision = name.partition("@")
+    if not Path(name).exists() and "@" in name:
+        name, _, revision = name.partition("@")
     if asks is not None:
         kind = LanguageModel if asks.most_tokens is None else GeneratingModel
         return kind(name, asks, revision=revision, device=device, dtype=dtype)
     return SequenceClassifier(name, revision=revision, device=device, dtype=dtype)
-
-
-def _refuse_misspelt(name: str) -> None:
-    """Answer at once for a name that is nearly a built-in model's, without asking the Hub."""
-    built_in = [*WORD_LISTS, *EMBEDDED_MODELS]
-    near = get_close_matches(name.partition("@")[0].lower(), built_in, n=1, cutoff=0.75)
-    if near:
-        raise ScoringError(
-            f"model {name}: neither a built-in model nor a folder",
-            hint=f"pass {near[0]}, or one of {', '.join(built_in)}; a model on the Hub has its "
-            "owner's name before it, OWNER/NAME",
-        )
 
 
 def as_classifier(
@@ -121,7 +104,10 @@ def as_classifier(
             hint="pass a name, a function from texts to labels or probabilities, a pipeline, a "
             "Trainer, or a transformers model with tokenizer=",
         )
-    same_classes(found.classes, classes)
+    if classes is not None and not isinstance(found, Function):
+        raise ScoringError(
+            f"classes= with {called}", hint="leave it out; it is for functions: say label_map="
+        )
     return found
 
 

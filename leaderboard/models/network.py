@@ -33,12 +33,6 @@ from s2lct.leaderboard.models.classifier import (
 TOKENS_A_BATCH = 1_024
 TOKENS_A_BATCH_ON_GPU = 65_536
 MOST_TOKENS = 512
-WEIGHT_FILES = (
-    "model.safetensors",
-    "model.safetensors.index.json",
-    "pytorch_model.bin",
-    "pytorch_model.bin.index.json",
-)
 _SAVE_TOKENIZER = "save the tokenizer beside the model: tokenizer.save_pretrained(FOLDER)"
 _NO_PART = {
     *("output_attentions", "output_hidden_states", "return_dict", "use_cache", "architectures"),
@@ -130,8 +124,8 @@ class SequenceClassifier(Network):
         super().__init__(tokenizer, model, name)
         place(model, device, dtype)
         self.revision = commit
-        self.fingerprint = model_fingerprint(tokenizer, model)
-        self.weights_sha256 = weights_sha256(name, commit) or state_sha256(model)
+        self.weights_sha256 = state_sha256(model)
+        self.fingerprint = model_fingerprint(tokenizer, model, self.weights_sha256)
 
     @cached_property
     def facts(self) -> ModelFacts:
@@ -277,41 +271,11 @@ def _check_head(name: str, heads: Sequence[str], *, continues: bool) -> None:
     )
 
 
-def weights_sha256(name: str, revision: str) -> str:
-    """What ``sha256sum`` says of the files that a model's weights were loaded from.
-
-    Of the one file; of sharded weights, of what ``sha256sum`` prints of the shards by name
-    (``sha256sum model-*.safetensors | sha256sum``). Empty where the folder, or the cache of the
-    Hub's commit ``revision``, has none.
-    """
-    from transformers.utils.hub import cached_file
-
-    def found(file: str) -> str | None:
-        path: str | None = cached_file(
-            name,
-            file,
-            revision=revision or None,
-            local_files_only=True,
-            _raise_exceptions_for_missing_entries=False,
-            _raise_exceptions_for_connection_errors=False,
-        )
-        return path
-
-    path = next(filter(None, map(found, WEIGHT_FILES)), None)
-    if path is None:
-        return ""
-    if not path.endswith(".json"):
-        return sha256_of(Path(path))
-    shards = sorted(set(json.loads(Path(path).read_text("utf-8"))["weight_map"].values()))
-    paths = {shard: path for shard in shards if (path := found(shard)) is not None}
-    lines = [f"{sha256_of(Path(path))}  {shard}\n" for shard, path in paths.items()]
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-def model_fingerprint(tokenizer: Any, model: Any) -> str:
+def model_fingerprint(tokenizer: Any, model: Any, weights: str = "") -> str:
     """SHA-256 over what decides a model's answers, whatever files it came from.
 
-    The tokenizer with its settings, the model's class and configuration, and its weights.
+    The tokenizer with its settings, the model's class and configuration, and its weights, whose
+    `state_sha256` may be given.
     """
     with TemporaryDirectory() as folder:
         tokenizer.save_pretrained(folder)
@@ -322,7 +286,8 @@ def model_fingerprint(tokenizer: Any, model: Any) -> str:
     # How the last call cut and padded its texts is kept there too, and is no part of it.
     split |= {"truncation": None, "padding": None}
     described = [split, _described(settings), rest, type(model).__name__]
-    return fingerprint_of([*described, _described(model.config.to_dict()), state_sha256(model)])
+    weights = weights or state_sha256(model)
+    return fingerprint_of([*described, _described(model.config.to_dict()), weights])
 
 
 def state_sha256(model: Any) -> str:

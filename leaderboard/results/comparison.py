@@ -207,9 +207,9 @@ def paired_sides(
 ) -> tuple[list[Case], statistics.Failed, statistics.Failed]:
     """The seeds with counterparts that two models were both asked, and which each gets wrong."""
     first, second = one.pairs(), other.pairs()
-    number_of = {case.id: number for number, case in enumerate(second.counterparts)}
-    shared = [n for n, case in enumerate(first.counterparts) if case.id in number_of]
-    also = [number_of[first.counterparts[n].id] for n in shared]
+    number_of = {case.id: number for number, case in enumerate(second.contrasts)}
+    shared = [n for n, case in enumerate(first.contrasts) if case.id in number_of]
+    also = [number_of[first.contrasts[n].id] for n in shared]
     return [first.seeds[n] for n in shared], ~first.right[shared], ~second.right[also]
 
 

@@ -14,9 +14,14 @@ from s2lct.files import sha256_of
 from s2lct.labels import check_label_map
 from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND, meaning_of
 from s2lct.leaderboard.answers.predictions import labels_of_predictions
-from s2lct.leaderboard.results.record import BUILT_IN
+from s2lct.leaderboard.results.record import (
+    BUILT_IN,
+    ModelRecord,
+    OptionsRecord,
+    PredictionsRecord,
+)
 from s2lct.leaderboard.results.untrusted import LONGEST_NAME, fault_of_model_name
-from s2lct.leaderboard.scoring.score import Outcomes, failed_cases, parted
+from s2lct.leaderboard.scoring.score import Outcomes, outcomes_of
 from s2lct.plain_text import plain, spreadsheet_cell
 from s2lct.suite.cases import Case, SuiteCases
 from s2lct.suite.other_suites import columns_of, is_empty, parsed, rows_of_file
@@ -99,20 +104,16 @@ def outcomes_of_predictions(
                 )
     suite = _answered(path, suite, place_of, key)
     said = labels[[place_of[number] for number in range(len(suite.asked))]]
-    suite, labels, contrast_labels = parted(suite, said)
-    return Outcomes(
-        model=name,
+    file = PredictionsRecord(file=plain(path.name, LONGEST_NAME), sha256=sha256_of(path))
+    model = ModelRecord(
+        name=name,
         revision="",
         weights_sha256="",
         label_rule=told,
-        suite=suite,
-        labels=labels,
-        failed=failed_cases(suite.cases, labels),
-        label_map=label_map,
-        neutral_band=neutral_band,
-        counterpart_labels=contrast_labels if suite.counterparts else None,
-        predictions={"file": plain(path.name, LONGEST_NAME), "sha256": sha256_of(path)},
+        options=OptionsRecord.of(label_map, neutral_band),
+        predictions=file,
     )
+    return outcomes_of(model, suite, said)
 
 
 def _model_name(name: str | None, file: Path) -> str:

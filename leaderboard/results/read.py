@@ -19,10 +19,9 @@ import numpy as np
 from s2lct.errors import ScoringError
 from s2lct.files import is_folder
 from s2lct.labels import LABELS
-from s2lct.leaderboard.answers.label_rules import Array, Labels
+from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
-from s2lct.leaderboard.models.endpoint import EndpointUse
-from s2lct.leaderboard.results.record import Result, asked
+from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.results.untrusted import (
     LONGEST_NAME,
     MOST_JSON_BYTES,
@@ -32,7 +31,7 @@ from s2lct.leaderboard.results.untrusted import (
     checked_record,
 )
 from s2lct.leaderboard.scoring import score
-from s2lct.leaderboard.scoring.chance import references
+from s2lct.leaderboard.scoring.figures import flipping_words, references
 from s2lct.plain_text import plain
 from s2lct.suite.cases import SuiteCases, check_same_suite, load_cases
 
@@ -147,28 +146,9 @@ def read_outcomes(path: Path, result: Result, suite: SuiteCases) -> score.Outcom
         counterparts=tuple(case for case in suite.counterparts if case.id in place),
         partial=result.partial,
     )
-    return outcomes_of(
-        result, part, labels, None if probabilities is None else probabilities[order]
-    )
-
-
-def outcomes_of(
-    result: Result, suite: SuiteCases, labels: Labels, probabilities: Array | None = None
-) -> score.Outcomes:
-    """What a result's model said of all that a suite asks, with that suite's passing labels."""
-    model, cases = result.model, len(suite.cases)
-    return score.Outcomes(
-        model.name,
-        suite=suite,
-        labels=labels[:cases],
-        failed=score.failed_cases(suite.cases, labels[:cases]),
-        counterpart_labels=labels[cases:] if suite.counterparts else None,
-        endpoint=EndpointUse(**model.endpoint.model_dump()) if model.endpoint else None,
-        probabilities=probabilities,
-        asks=asked(model.options),
-        **model.model_dump(exclude={"name", "options", "endpoint"}),
-        **model.options.model_dump(include={"label_map", "neutral_band"}),
-    )
+    if probabilities is not None:
+        probabilities = probabilities[order]
+    return score.Outcomes(result.model, part, labels, probabilities)
 
 
 def recompute(path: Path, suites: Suites | None = None) -> Result:
@@ -185,20 +165,11 @@ def recompute(path: Path, suites: Suites | None = None) -> Result:
 
 def figures_of(outcomes: score.Outcomes) -> dict[str, Any]:
     """The fields of `Result` that follow from outcomes."""
-    nested = score.figures(outcomes)
-    return {
-        "overall": nested.pop("overall"),
-        "capabilities": nested,
-        "answers": score.answers(outcomes),
-        "references": {
-            one.name: {
-                "failure_rate": one.failure_rate,
-                "capabilities": {name: rate["all"] for name, rate in one.capabilities.items()},
-                "both_sides": one.both_sides,
-            }
-            for one in references(outcomes.cases, outcomes.counterparts)
-        },
-        "flipping_words": score.flipping_words(outcomes),
+    cases, contrasts = outcomes.cases, outcomes.suite.counterparts
+    return dict(outcomes.figures) | {
+        "answers": outcomes.label_counts,
+        "references": references(cases, contrasts),
+        "flipping_words": flipping_words(cases, outcomes.failed),
     }
 
 
@@ -212,7 +183,7 @@ def wrong_figures(result: Result, outcomes: score.Outcomes) -> Iterator[str]:
 
 def with_figures(result: Result, outcomes: score.Outcomes) -> Result:
     """A result with the figures of its outcomes, whatever its file says."""
-    return Result.model_validate(result.model_dump() | figures_of(outcomes))
+    return result.model_copy(update=figures_of(outcomes))
 
 
 def _differences(told: Any, follows: Any, where: str) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,13 +15,17 @@ from s2lct.leaderboard.models.built_in import WORD_LISTS
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
 from s2lct.leaderboard.models.endpoint import EndpointUse
 from s2lct.leaderboard.models.language_model import PROMPT, LabelPrompt
+from s2lct.leaderboard.scoring.figures import (
+    CapabilityFigures,
+    FlippingWord,
+    OverallFigures,
+    Reference,
+)
 
 FORMAT: Literal[4] = 4
 BUILT_IN = (*WORD_LISTS, *EMBEDDED_MODELS)
 OTHER_PROMPTS = PROMPTS[1:]
 USUAL_DTYPE = "float32"
-Proportion = Field(ge=0, le=1)
-Count = Field(ge=0)
 
 
 class _Strict(BaseModel):
@@ -48,6 +53,26 @@ class OptionsRecord(_Strict):
     chat_template: bool = False
     generate: bool = False
     max_tokens: int | None = Field(default=None, ge=1)
+
+    @classmethod
+    def of(
+        cls,
+        label_map: Mapping[str, str] | None,
+        neutral_band: tuple[float, float],
+        asks: LabelPrompt | None = None,
+    ) -> OptionsRecord:
+        """The options that a model was scored with."""
+        if asks is None:
+            return cls(label_map=label_map and dict(label_map), neutral_band=neutral_band)
+        return cls(
+            label_map=label_map and dict(label_map),
+            neutral_band=neutral_band,
+            prompt=asks.prompt,
+            label_words=asks.words,
+            chat_template=bool(asks.chat_template),
+            generate=asks.most_tokens is not None,
+            max_tokens=asks.most_tokens,
+        )
 
 
 class PredictionsRecord(_Strict):
@@ -79,38 +104,6 @@ class ModelRecord(_Strict):
         return self.endpoint is None and self.predictions is None
 
 
-class RateRecord(_Strict):
-    """A failure rate with its interval."""
-
-    cases: int = Count
-    failures: int = Count
-    failure_rate: float = Proportion
-    ci: tuple[float, float]
-
-
-class ShareRecord(_Strict):
-    """How many pairs of a seed and its counterpart there are, and the share of which both pass."""
-
-    pairs: int = Field(ge=1)
-    right: int = Count
-    share: float = Proportion
-    ci: tuple[float, float]
-
-
-class OverallRecord(_Strict):
-    """The mean of the capabilities' failure rates, and of their shares right on both sides."""
-
-    failure_rate: float = Proportion
-    ci: tuple[float, float]
-    cases: int = Count
-    chance: float = Proportion
-    chance_corrected: float | None = Field(default=None, le=1)
-    both_sides: ShareRecord | None = None
-    refusals: int = Field(default=0, ge=0)
-    unreadable: int = Field(default=0, ge=0)
-    answered: RateRecord | None = None
-
-
 class SelectionRecord(_Strict):
     """What a part of a suite was chosen by; nothing where it was chosen in another way."""
 
@@ -127,41 +120,11 @@ class SelectionRecord(_Strict):
         return "; ".join(filter(None, parts)) or "a choice of cases"
 
 
-class CapabilityRecord(_Strict):
-    """One capability: all its cases, and seeds and expansions apart."""
-
-    all: RateRecord
-    seed: RateRecord
-    expansion: RateRecord
-    pass_to_fail: int = Count
-    fail_to_pass: int = Count
-    both_sides: ShareRecord | None = None
-    refusals: int = Field(default=0, ge=0)
-    unreadable: int = Field(default=0, ge=0)
-    answered: RateRecord | None = None
-
-
-class FlippingRecord(_Strict):
-    """How often an inserted word turned a pass into a fail."""
-
-    item: str
-    pass_to_fail: int = Count
-    expansions: int = Count
-
-
-class ReferenceRecord(_Strict):
-    """What an answer that does not read the cases comes to: the mean, and each capability."""
-
-    failure_rate: float = Proportion
-    capabilities: dict[str, float]
-    both_sides: float | None = Field(default=None, ge=0, le=1)
-
-
 class OutcomesRecord(_Strict):
     """The Parquet file with the outcomes."""
 
     path: str
-    rows: int = Count
+    rows: int = Field(ge=0)
     sha256: str
 
 
@@ -169,10 +132,7 @@ class Result(_Strict):
     """A result file.
 
     Its figures are for whoever reads it; what reads it here computes them from the predictions in
-    the Parquet file beside it, and the suite. ``both_sides`` is missing where no counterpart was
-    asked. A model need not have given every case a label: ``refusals`` and ``unreadable`` count
-    what it refused and what could not be read, which fail, and ``answered`` is the rate without
-    them, None where every case got a label or none did.
+    the Parquet file beside it, and the suite.
     """
 
     format: Literal[4] = FORMAT
@@ -181,11 +141,11 @@ class Result(_Strict):
     model: ModelRecord
     date: str
     packages: dict[str, str]
-    overall: OverallRecord
-    capabilities: dict[str, CapabilityRecord]
+    overall: OverallFigures
+    capabilities: dict[str, CapabilityFigures]
     answers: dict[Label, int]
-    references: dict[str, ReferenceRecord]
-    flipping_words: tuple[FlippingRecord, ...]
+    references: dict[str, Reference]
+    flipping_words: tuple[FlippingWord, ...]
     outcomes: OutcomesRecord
 
     @property

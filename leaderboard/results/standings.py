@@ -17,7 +17,8 @@ from s2lct.leaderboard.results.hub_results import snapshot
 from s2lct.leaderboard.results.read import Scored, Suites, read_outcomes, read_result, with_figures
 from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.results.untrusted import faults_of_names
-from s2lct.leaderboard.scoring import chance, statistics
+from s2lct.leaderboard.scoring import statistics
+from s2lct.leaderboard.scoring.figures import Reference, references
 from s2lct.plain_text import plain
 from s2lct.progress import bar
 from s2lct.suite.capability_ids import natural_order
@@ -52,9 +53,9 @@ class SuiteStandings:
         return sorted(statistics.by_name(self.suite.cases), key=natural_order)
 
     @property
-    def references(self) -> tuple[chance.Reference, ...]:
+    def references(self) -> dict[str, Reference]:
         """What constant and random answers come to."""
-        return chance.references(self.suite.cases, self.suite.counterparts)
+        return references(self.suite.cases, self.suite.counterparts)
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ def _ranked_result(file: Path, known: Suites, wanted: set[str]) -> Scored:
         )
     suite = known.of(result, file)
     outcomes = read_outcomes(file, result, suite)
-    if len(outcomes.asked) < len(suite.asked):
+    if len(outcomes.labels) < len(suite.asked):
         raise ScoringError(f"{file}: lacks contrasts of its suite", hint="score it again")
     return Scored(with_figures(result, outcomes), outcomes)
 

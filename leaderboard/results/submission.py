@@ -22,7 +22,6 @@ from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import LabelRule, Labels, rule_for
 from s2lct.leaderboard.models.classifier import facts_of
 from s2lct.leaderboard.models.generating_model import GeneratingModel
-from s2lct.leaderboard.models.language_model import MOST_TOKENS
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.results.hub_results import hub_api, named_hub_errors
 from s2lct.leaderboard.results.read import read_outcomes, read_result, wrong_figures
@@ -79,13 +78,13 @@ def check(path: Path, suite: SuiteCases, *, rescore: bool = False) -> Verdict:
         result = read_result(path)
         reasons += [*faults_of_names(result), *_faults_of_kind(result, suite)]
         outcomes = read_outcomes(path, result, suite)
-        if missing := len(suite.asked) - len(outcomes.asked):
+        if missing := len(suite.asked) - len(outcomes.labels):
             reasons.append(f"{result.outcomes.path}: lacks {missing:,} of what the suite asks")
         reasons += [
             f"{where} does not follow from the cases" for where in wrong_figures(result, outcomes)
         ]
         if rescore and not reasons:
-            reasons += _faults_of_model(result, suite.asked, outcomes.said)
+            reasons += _faults_of_model(result, suite.asked, outcomes.labels)
             rescored = len(suite.asked)
     except ScoringError as error:
         reasons.append(error.problem.removeprefix(f"{path}: "))
@@ -149,7 +148,7 @@ def _faults_of_model(result: Result, cases: Sequence[Case], labels: Labels) -> I
             "licence": facts.licence,
         }
         if isinstance(model, GeneratingModel) and asks is not None:
-            known["label_rule"] = asks.written_rule(options.max_tokens or MOST_TOKENS)
+            known["label_rule"] = str(asks)
         wrong = [
             f"model.{field}: is {getattr(stated, field)!r}, the model's is {value!r}"
             for field, value in known.items()

@@ -20,7 +20,7 @@ from s2lct.errors import ScoringError
 from s2lct.labels import LABELS
 from s2lct.leaderboard.models.endpoint import address_of
 from s2lct.leaderboard.results.record import Result, asked
-from s2lct.leaderboard.scoring.chance import RANDOM
+from s2lct.leaderboard.scoring.figures import RANDOM
 
 MOST_FILES = 50_000
 MOST_JSON_BYTES = 1 << 20

@@ -47,23 +47,8 @@ def write_result(
     again replaces its own files and nothing else. ``selection`` tells how a part was chosen.
     """
     check_out_folder(folder)
-    asks, partial = outcomes.asks, outcomes.suite.partial
     suite = record.SuiteRecord.model_validate(outcomes.suite, from_attributes=True)
-    options = record.OptionsRecord(
-        label_map=None if outcomes.label_map is None else dict(outcomes.label_map),
-        neutral_band=outcomes.neutral_band,
-        prompt=asks.prompt if asks else None,
-        label_words=asks.words if asks else None,
-        chat_template=bool(asks and asks.chat_template),
-        generate=bool(asks and asks.most_tokens),
-        max_tokens=asks.most_tokens if asks else None,
-    )
-    facts = {
-        name: getattr(outcomes, name)
-        for name in record.ModelRecord.model_fields
-        if name not in ("name", "options")
-    }
-    model = record.ModelRecord(name=outcomes.model, options=options, **facts)
+    model, partial = outcomes.model, outcomes.suite.partial
     stem = _stem(model, suite, outcomes, folder)
     path, table = folder / f"{stem}.json", folder / f"{stem}.parquet"
     _write_predictions(outcomes, table)
@@ -78,7 +63,7 @@ def write_result(
         date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         packages=versions,
         outcomes=record.OutcomesRecord(
-            path=table.name, rows=len(outcomes.asked), sha256=sha256_of(table)
+            path=table.name, rows=len(outcomes.labels), sha256=sha256_of(table)
         ),
         **figures_of(outcomes),
     )
@@ -93,13 +78,13 @@ def _write_predictions(outcomes: Outcomes, path: Path) -> None:
 
     name_of = {number: name for name, number in ANSWERS.items()}
     columns = {
-        "id": pa.array([case.id for case in outcomes.asked], pa.string()),
-        "label": pa.array([name_of[number] for number in outcomes.said.tolist()], pa.string()),
+        "id": pa.array([case.id for case in outcomes.suite.asked], pa.string()),
+        "label": pa.array([name_of[number] for number in outcomes.labels.tolist()], pa.string()),
     }
     for number, label in enumerate(LABELS):
         found = outcomes.probabilities
         # The last digits hang on who computed, and how much at once.
-        values = [None] * len(outcomes.asked) if found is None else found[:, number].round(4)
+        values = [None] * len(outcomes.labels) if found is None else found[:, number].round(4)
         columns[label] = pa.array(values, pa.float32())
     with whole_file(path) as file:
         pq.write_table(pa.table(columns), file)

@@ -1,9 +1,8 @@
-"""Failure rates with intervals that count families, pass-to-fail, and their bootstrap."""
+"""Intervals of failure rates that count families of cases, and their bootstrap."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -11,11 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from s2lct.suite.cases import Case, families_of
-from s2lct.suite.tables import KINDS
 
 RESAMPLES = 1_000
 CONFIDENCE = 0.95
-MEAN_WORDS = "Mean: of the capabilities' failure rates, each on its seeds and expansions together"
 INTERVAL_WORDS = (
     "95 % intervals are Wilson's, at an effective sample size: a family (seeds made of the same "
     "corpus sentences, with their expansions) counts as one case as far as its cases fare alike"
@@ -26,42 +23,6 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 _Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
-
-
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """A failure rate in [0, 1] (0 where there is no case), with bounds of its `intervals`."""
-
-    cases: int
-    failures: int
-    failure_rate: float
-    ci: tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class CapabilityResult:
-    """What a model does on one capability: on both kinds together and on each, and flips.
-
-    ``pass_to_fail`` of ``passing_expansions`` fail though their seed passes.
-    """
-
-    all: Rate
-    seed: Rate
-    expansion: Rate
-    pass_to_fail: int
-    passing_expansions: int
-    fail_to_pass: int
-
-
-@dataclass(frozen=True, slots=True)
-class ModelFigures:
-    """What a model does: `MEAN_WORDS`, and each capability in the order of the cases."""
-
-    overall: Rate
-    capabilities: dict[str, CapabilityResult]
-
-
-_NO_RATE = Rate(0, 0, 0.0, (0.0, 1.0))
 
 
 def family_counts(cases: Sequence[Case], failed: Failed | Floats) -> tuple[Floats, Floats]:
@@ -151,65 +112,6 @@ def intervals(known: Evidence) -> tuple[Floats, Floats]:
         np.maximum(np.minimum(centre - half, share), 0),
         np.minimum(np.maximum(centre + half, share), 1),
     )
-
-
-def rates_of(failed: Failed, known: Evidence) -> list[Rate]:
-    """Each model's rate with its interval; ``failed`` has the shape (models, cases)."""
-    columns = (failed.sum(axis=1), known.share, *intervals(known))
-    return [
-        Rate(failed.shape[1], count, share, (low, high))
-        for count, share, low, high in zip(*(column.tolist() for column in columns), strict=True)
-    ]
-
-
-def rates(cases: Sequence[Case], failed: Failed) -> list[Rate]:
-    """The failure rate of each model; ``failed`` has the shape (models, cases)."""
-    if not len(cases):
-        return [_NO_RATE] * len(failed)
-    return rates_of(failed, evidence(*family_counts(cases, failed)))
-
-
-def _seed_pairs(cases: Sequence[Case]) -> tuple[Integers, Integers]:
-    """Numbers of the expansions and of their seeds, of each shape (pairs,)."""
-    seed_number = {case.id: n for n, case in enumerate(cases) if case.kind == "seed"}
-    pairs = [
-        (n, seed_number[case.seed_id])
-        for n, case in enumerate(cases)
-        if case.kind == "expansion" and case.seed_id in seed_number
-    ]
-    expansions, seeds = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    return expansions, seeds
-
-
-def flips(cases: Sequence[Case], failed: Failed) -> tuple[list[int], list[int]]:
-    """Numbers of the expansions that fail while their seed passes, and the other way round."""
-    expansions, seeds = _seed_pairs(cases)
-    to_fail = failed[expansions] & ~failed[seeds]
-    to_pass = ~failed[expansions] & failed[seeds]
-    return expansions[to_fail].tolist(), expansions[to_pass].tolist()
-
-
-def model_figures(cases: Sequence[Case], failed: Failed) -> list[ModelFigures]:
-    """What each model does, on all capabilities and on each; ``failed`` is (models, cases)."""
-    if not len(cases):
-        return [ModelFigures(_NO_RATE, {}) for _ in failed]
-    parts: list[dict[str, CapabilityResult]] = [{} for _ in failed]
-    known: list[Evidence] = []
-    for capability, numbers in by_name(cases).items():
-        own_cases, own_failed = [cases[n] for n in numbers], failed[:, numbers]
-        known.append(evidence(*family_counts(own_cases, own_failed)))
-        kinds = [rates_of(own_failed, known[-1])]
-        for kind in KINDS:
-            of_kind = [n for n, case in enumerate(own_cases) if case.kind == kind]
-            kinds.append(rates([own_cases[n] for n in of_kind], own_failed[:, of_kind]))
-        expansions, seeds = _seed_pairs(own_cases)
-        fails, seed_fails = own_failed[:, expansions], own_failed[:, seeds]
-        which = (fails & ~seed_fails, ~seed_fails, ~fails & seed_fails)
-        counts = [mask.sum(axis=1).tolist() for mask in which]
-        for part, figures in zip(parts, zip(*kinds, *counts, strict=True), strict=True):
-            part[capability] = CapabilityResult(*figures)
-    means = rates_of(failed, mean_evidence(known))
-    return [ModelFigures(mean, part) for mean, part in zip(means, parts, strict=True)]
 
 
 def by_name(cases: Sequence[Case]) -> dict[str, list[int]]:

@@ -18,17 +18,24 @@ from s2lct.leaderboard.results.comparison import (
 from s2lct.leaderboard.results.gate import Check
 from s2lct.leaderboard.results.read import Scored
 from s2lct.leaderboard.results.record import (
-    OverallRecord,
-    RateRecord,
     Result,
     SelectionRecord,
-    ShareRecord,
     stands_apart,
 )
-from s2lct.leaderboard.scoring import chance
-from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES_WORDS
+from s2lct.leaderboard.scoring.figures import (
+    BOTH_SIDES_WORDS,
+    CHANCE_WORDS,
+    MEAN_WORDS,
+    OverallFigures,
+    Rate,
+    Share,
+    chance_corrected,
+    chance_of,
+    flips,
+    one_label,
+)
 from s2lct.leaderboard.scoring.score import Outcomes
-from s2lct.leaderboard.scoring.statistics import INTERVAL_WORDS, MEAN_WORDS, flips
+from s2lct.leaderboard.scoring.statistics import INTERVAL_WORDS
 from s2lct.leaderboard.site.capability_words import capability_words
 from s2lct.suite.capability_ids import natural_order
 from s2lct.suite.cases import Case
@@ -79,18 +86,14 @@ def decimals(value: float | None) -> str:
     return NOTHING if value is None else f"{value:.2f}"
 
 
-def one_answer(result: Result) -> tuple[str, float] | None:
-    """The label that a model gives nearly all cases, and its share; see `chance.one_answer`."""
-    counts = [result.answers.get(label, 0) for label in LABELS]
-    known = {name: one.failure_rate for name, one in result.references.items()}
-    silent = result.overall.refusals + result.overall.unreadable
-    found = chance.one_answer(counts, known, silent)
-    return found and (LABELS[found[0]], found[1])
+def one_label_of(result: Result) -> tuple[str, float] | None:
+    """The label that a model gives nearly all cases, and its share; see `figures.one_label`."""
+    return one_label(result.answers, result.overall.cases, result.references)
 
 
-def one_answer_warning(result: Result) -> str:
+def one_label_warning(result: Result) -> str:
     """A warning of a model that hardly reads the cases; empty for others."""
-    if (found := one_answer(result)) is None:
+    if (found := one_label_of(result)) is None:
         return ""
     return f"answers {found[0]} to {percent(found[1])} % of the cases, whatever they say"
 
@@ -106,10 +109,6 @@ def _comparable(results: Sequence[Result]) -> list[Result]:
 def _fullest(results: Sequence[Result]) -> Result:
     """The result on most cases, whose references stand beside all."""
     return max(results, key=lambda one: one.overall.cases)
-
-
-def _chance(result: Result) -> tuple[str, float]:
-    return chance.chance_of({name: one.failure_rate for name, one in result.references.items()})
 
 
 def capabilities_of(results: Sequence[Result]) -> list[str]:
@@ -148,10 +147,10 @@ def models_table(results: Sequence[Result]) -> Table:
             cells += [f"{of.refusals:,}", f"{of.unreadable:,}"]
             cells += [percent(rate.failure_rate if rate else None)]
         rows.append((of.failure_rate if whole else -1, [shown_name(one), *cells]))
-    best, least = _chance(fullest)
+    best, least = chance_of(fullest.references)
     for name, reference in fullest.references.items():
         cells = [percent(reference.failure_rate), "= chance" if name == best else ""]
-        cells += [decimals(chance.chance_corrected(reference.failure_rate, least)), ""]
+        cells += [decimals(chance_corrected(reference.failure_rate, least)), ""]
         cells += [percent(reference.both_sides)] * both
         cells += [""] * (len(heads) - 1 - len(cells))
         row: list[str | Cell] = [Cell(text, kind="dim") for text in (f"({name})", *cells)]
@@ -171,7 +170,9 @@ def capabilities_table(results: Sequence[Result]) -> Table:
         for one in worst_first(results)
     ]
     for name, reference in _fullest(results).references.items():
-        cells = [percent(reference.capabilities.get(capability)) for capability in names]
+        cells = [
+            percent(reference.capabilities.get(capability, {}).get("all")) for capability in names
+        ]
         rows.append([Cell(text, kind="dim") for text in (f"({name})", *cells)])
     heads = [Cell(name, words[name].short) for name in names]
     return Table(["", *heads], rows, caption=METHOD_WORDS)
@@ -204,7 +205,7 @@ def suites_table(suites: Sequence[Sequence[Result]]) -> Table:
     )
 
 
-def _rate_cell(rate: RateRecord | OverallRecord | None) -> Cell:
+def _rate_cell(rate: Rate | OverallFigures | None) -> Cell:
     if rate is None or not rate.cases:
         return Cell(NOTHING)
     low, high = rate.ci
@@ -216,7 +217,7 @@ def _rate_cell(rate: RateRecord | OverallRecord | None) -> Cell:
     )
 
 
-def _share_cell(share: ShareRecord | None) -> Cell:
+def _share_cell(share: Share | None) -> Cell:
     """A share right on both sides; it is no failure rate and has no colour."""
     if share is None:
         return Cell(NOTHING)
@@ -315,7 +316,7 @@ def html_report(scored: Sequence[Scored]) -> str:
     words = capability_words(names)
     environment = page_templates("s2lct.leaderboard.site")
     environment.filters |= {"percent": percent, "marked": marked}
-    methods = [MEAN_WORDS, INTERVAL_WORDS, chance.CHANCE_WORDS]
+    methods = [MEAN_WORDS, INTERVAL_WORDS, CHANCE_WORDS]
     methods += [BOTH_SIDES_WORDS] * any(one.overall.both_sides is not None for one in results)
     return environment.get_template("report.html.jinja").render(
         suites=suites,
@@ -327,7 +328,7 @@ def html_report(scored: Sequence[Scored]) -> str:
         suites_table=suites_table,
         examples=[(name, words[name], _examples(of_suite, name)) for name in names],
         shown_name=shown_name,
-        warning=one_answer_warning,
+        warning=one_label_warning,
         methods=methods,
         labels=LABELS,
     )
@@ -357,7 +358,7 @@ def _conclusion(results: Sequence[Result], hardest: str) -> str:
             f"{shown_name(best)} is wrong least often, about {rate} of the cases, and "
             f"{shown_name(worst)} most often, about {percent(worst.overall.failure_rate)} %"
         )
-    name, blind = _chance(best)
+    name, blind = chance_of(best.references)
     return f"{first}; chance, {name}, comes to {percent(blind)} %. Hardest is: {hardest}."
 
 
@@ -378,7 +379,7 @@ def _examples(scored: Sequence[Scored], name: str) -> list[Examples]:
 
 def _failing_seeds(outcomes: Outcomes, capability: str) -> list[Prediction]:
     """Seeds that fail, the shortest first, with what the model predicted."""
-    predictions = zip(outcomes.cases, outcomes.labels, outcomes.failed, strict=True)
+    predictions = zip(outcomes.cases, outcomes.labels, outcomes.failed, strict=False)
     failing = [
         (case, SAID[label])
         for case, label, failed in predictions

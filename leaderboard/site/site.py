@@ -21,18 +21,28 @@ from s2lct.hub_calls import is_hub_id
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.text_answers import SAID
 from s2lct.leaderboard.results.comparison import LEVEL, TEST_WORDS, shown_p
-from s2lct.leaderboard.results.record import CapabilityRecord, OverallRecord, stands_apart
+from s2lct.leaderboard.results.record import stands_apart
 from s2lct.leaderboard.results.standings import (
     Collection,
     Standing,
     SuiteStandings,
     pairwise_tests,
 )
-from s2lct.leaderboard.scoring import chance, statistics
-from s2lct.leaderboard.scoring.both_sides import BOTH_SIDES, BOTH_SIDES_WORDS
-from s2lct.leaderboard.scoring.score import Outcomes
+from s2lct.leaderboard.scoring import statistics
+from s2lct.leaderboard.scoring.figures import (
+    BOTH_SIDES_WORDS,
+    CHANCE_WORDS,
+    MEAN_WORDS,
+    RANDOM,
+    CapabilityFigures,
+    OverallFigures,
+    Reference,
+    chance_corrected,
+    chance_of,
+    passing_expansions,
+)
 from s2lct.leaderboard.site.capability_words import capability_words
-from s2lct.leaderboard.site.report import one_answer
+from s2lct.leaderboard.site.report import one_label_of
 from s2lct.plain_text import spreadsheet_cell
 from s2lct.tables import page_templates
 
@@ -94,7 +104,7 @@ def flat_rows(standings: Sequence[SuiteStandings]) -> list[dict[str, Any]]:
     """
     rows: list[dict[str, Any]] = []
     for one in standings:
-        least = chance.chance_of(chance.reference_means(one.references))[1]
+        least = chance_of(one.references)[1]
         suite = {
             "suite_version": one.suite.version,
             "suite_fingerprint": one.suite.fingerprint,
@@ -102,7 +112,7 @@ def flat_rows(standings: Sequence[SuiteStandings]) -> list[dict[str, Any]]:
             "chance": least,
         }
         rows += [suite | _of_model(of) for of in one.standings]
-        rows += [suite | _of_reference(of, least) for of in one.references]
+        rows += [suite | _of_reference(*of, least) for of in one.references.items()]
     columns = dict.fromkeys(name for row in rows for name in row)
     return [{name: row.get(name) for name in columns} for row in rows]
 
@@ -110,7 +120,7 @@ def flat_rows(standings: Sequence[SuiteStandings]) -> list[dict[str, Any]]:
 def _of_model(of: Standing) -> dict[str, Any]:
     result, outcomes = of.scored
     model, overall, both = result.model, result.overall, result.overall.both_sides
-    label, share = one_answer(result) or (None, None)
+    label, share = one_label_of(result) or (None, None)
     answered = overall.answered if overall.refusals or overall.unreadable else overall
     row = {
         "kind": "model",
@@ -132,7 +142,7 @@ def _of_model(of: Standing) -> dict[str, Any]:
         row |= _rates(name, figures.all.failure_rate, *figures.all.ci, *kinds, sides)
     return row | {
         "pass_to_fail": sum(one.pass_to_fail for one in result.capabilities.values()),
-        "passing_expansions": _passing_expansions(outcomes),
+        "passing_expansions": passing_expansions(outcomes.cases, outcomes.failed),
         "both_sides": both.share if both else None,
         "both_sides_ci_low": both.ci[0] if both else None,
         "both_sides_ci_high": both.ci[1] if both else None,
@@ -152,25 +162,17 @@ def _of_model(of: Standing) -> dict[str, Any]:
     }
 
 
-def _passing_expansions(outcomes: Outcomes) -> int:
-    """How many expansions have a seed that passes."""
-    pairs = zip(outcomes.cases, outcomes.failed, strict=True)
-    passing = {case.id for case, failed in pairs if case.kind == "seed" and not failed}
-    expansions = [case for case in outcomes.cases if case.kind == "expansion"]
-    return sum(case.seed_id in passing for case in expansions)
-
-
-def _of_reference(reference: chance.Reference, least: float) -> dict[str, Any]:
+def _of_reference(name: str, reference: Reference, least: float) -> dict[str, Any]:
     row = {
         "kind": "reference",
-        "model": reference.name,
+        "model": name,
         "failure_rate": reference.failure_rate,
         "both_sides": reference.both_sides,
-        "chance_corrected": chance.chance_corrected(reference.failure_rate, least),
+        "chance_corrected": chance_corrected(reference.failure_rate, least),
     }
-    for name, of in reference.capabilities.items():
-        kinds = (of.get("seed"), of.get("expansion"), of.get(BOTH_SIDES))
-        row |= _rates(name, of["all"], None, None, *kinds)
+    for capability, of in reference.capabilities.items():
+        kinds = (of.get("seed"), of.get("expansion"), of.get("both_sides"))
+        row |= _rates(capability, of["all"], None, None, *kinds)
     return row
 
 
@@ -197,11 +199,11 @@ def page(standings: Sequence[SuiteStandings], submit: str = "") -> str:
         "said": list(SAID),
         "files": TABLES,
         "level": LEVEL,
-        "words": {"chance": chance.CHANCE_WORDS, "test": TEST_WORDS, "both": BOTH_SIDES_WORDS},
+        "words": {"chance": CHANCE_WORDS, "test": TEST_WORDS, "both": BOTH_SIDES_WORDS},
         "submit": submit,
         "suites": [{"id": ids[one.suite.fingerprint]} | _suite_data(one) for one in standings],
     }
-    words = [statistics.MEAN_WORDS, statistics.INTERVAL_WORDS, chance.CHANCE_WORDS]
+    words = [MEAN_WORDS, statistics.INTERVAL_WORDS, CHANCE_WORDS]
     if any(of.scored.result.overall.both_sides for one in standings for of in one.standings):
         words.append(BOTH_SIDES_WORDS)
     text = json.dumps(_rounded(data), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -254,8 +256,8 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
             for of, row in zip(one.standings, rows, strict=False)
         ],
         "references": [{"row": row} for row in rows[len(one.standings) :]],
-        "chance": chance.chance_of(chance.reference_means(one.references))[0],
-        "random": chance.RANDOM,
+        "chance": chance_of(one.references)[0],
+        "random": RANDOM,
         "tests": {
             "models": tested,
             "p": [[shown_p(value) for value in pair] for pair in p_values.tolist()],
@@ -287,7 +289,7 @@ def _model_data(of: Standing, names: Sequence[str]) -> dict[str, Any]:
     sides = [one.both_sides for one in figures]
     return {
         "hub": hub_page(result.model.name, result.model.revision),
-        "said": "".join(map(str, outcomes.labels)),
+        "said": "".join(map(str, outcomes.labels[: len(outcomes.cases)])),
         "sides": [share and [share.share, *share.ci, share.pairs] for share in sides],
         "silent": [_silent(one) for one in (overall, *figures)]
         if overall.refusals or overall.unreadable
@@ -295,7 +297,7 @@ def _model_data(of: Standing, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _silent(of: OverallRecord | CapabilityRecord) -> list[float | None]:
+def _silent(of: OverallFigures | CapabilityFigures) -> list[float | None]:
     """How many cases were refused and cannot be read, and the failure rate of the others."""
     return [of.refusals, of.unreadable, of.answered.failure_rate if of.answered else None]
 
