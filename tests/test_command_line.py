@@ -257,7 +257,7 @@ def test_commands_take_capabilities_in_any_case(suite_folder: Path, tmp_path: Pa
     ):
         done = run(*arguments, "--capability", name.lower())
         assert done.exit_code == 0, done.output
-    from s2lct.analysis.commands.retrain import _trainings
+    from s2lct.analysis.commands.models import _trainings
     from s2lct.suite.cases import load_cases
 
     assert _trainings([name.lower()], (name,)) == {name: (name,)}

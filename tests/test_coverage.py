@@ -65,7 +65,7 @@ TESTS = [
 def tokenizer() -> Any:
     from transformers import AutoTokenizer
 
-    from s2lct.builder.models.encoder import encoder_path
+    from s2lct.builder.models.shipped import encoder_path
 
     return AutoTokenizer.from_pretrained(encoder_path())
 
