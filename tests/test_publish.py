@@ -38,7 +38,7 @@ import json, sys, time
 import huggingface_hub.utils.logging
 import typer
 from typer.testing import CliRunner
-from s2lct.cli.publishing import app
+from s2lct.cli.main import app
 time.sleep = lambda seconds: None
 for line in sys.stdin:
     asked = json.loads(line)
