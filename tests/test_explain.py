@@ -94,7 +94,7 @@ def keyword_network() -> Network:
     import torch
     from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
-    from s2lct.builder.models.encoder import encoder_path
+    from s2lct.builder.models.shipped import encoder_path
 
     tokenizer = AutoTokenizer.from_pretrained(encoder_path())
     config = BertConfig(

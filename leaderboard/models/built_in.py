@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from s2lct.builder.language.sentiment_scorers import TEXTBLOB, VADER
+from s2lct.builder.language.lexicon import TEXTBLOB, VADER
 from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
@@ -86,7 +86,7 @@ class Embedded(Network):
     """
 
     def __init__(self, name: str, device: str = "auto") -> None:
-        from s2lct.builder.models.encoder import ENCODER_SHA256, encoder_path
+        from s2lct.builder.models.shipped import ENCODER_SHA256, encoder_path
         from s2lct.leaderboard.models import sentiment_head as heads
 
         tokenizer, model = heads.embedded_network(name)
