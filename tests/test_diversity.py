@@ -8,12 +8,10 @@ import itertools
 import json
 import re
 import shutil
-import statistics
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,16 +24,16 @@ from s2lct.analysis.diversity import (
     Groups,
     Reading,
     Text,
-    as_csv,
     as_html,
     compare,
     growth,
     measure,
     merged,
-    productions_and_depth,
+    productions_of,
     read,
     self_bleu,
     sentences,
+    table,
 )
 from s2lct.builder.capabilities.files import cases_beside, load_capabilities
 from s2lct.builder.models import load_parser, load_tagger
@@ -78,21 +76,18 @@ def bracketed(tree: tuple[str, Sequence[Any]], counter: Any) -> str:
 
 
 @given(TREES)
-def test_productions_and_depth_are_those_above_the_words(tree: tuple[str, Sequence[Any]]) -> None:
+def test_productions_are_those_above_the_words(tree: tuple[str, Sequence[Any]]) -> None:
     def below(node: tuple[str, Sequence[Any]]) -> Iterator[tuple[str, Sequence[Any]]]:
         yield node
         for child in node[1]:
             yield from below(child)
-
-    def depth(node: tuple[str, Sequence[Any]]) -> int:
-        return 1 + max(map(depth, node[1])) if node[1] else 0
 
     expected = {
         f"{label} -> {' '.join(child for child, _ in children)}"
         for label, children in below(tree)
         if children
     }
-    assert productions_and_depth(bracketed(tree, itertools.count())) == (expected, depth(tree))
+    assert productions_of(bracketed(tree, itertools.count())) == expected
 
 
 READINGS = st.lists(
@@ -100,7 +95,6 @@ READINGS = st.lists(
         Reading,
         words=st.lists(st.sampled_from("abcd"), max_size=6).map(tuple),
         productions=st.frozensets(st.sampled_from([f"S -> {n}" for n in range(9)]), max_size=5),
-        depth=st.none() | st.integers(1, 9),
     ),
     min_size=1,
     max_size=60,
@@ -115,24 +109,15 @@ def test_measures_of_readings(readings: list[Reading]) -> None:
     measured = measure(texts, of)
     every = {one for reading in readings for one in reading.productions}
     assert measured["productions"] == len(every)
-    assert measured["unparsed"] == sum(reading.depth is None for reading in readings)
-    lengths = [len(one.words) for one in readings]
-    assert measured["words"] == pytest.approx(np.mean(lengths))
-    assert measured["words_sd"] == pytest.approx(statistics.pstdev(lengths))
     if len(texts) > 1:
         scores = self_bleu([one.text for one in texts])
         bleu = measured.figures["self_bleu"]
         assert bleu.value == pytest.approx(scores.mean())
         assert bleu.low is not None and bleu.high is not None
         assert bleu.low - 1e-9 <= bleu.value <= bleu.high + 1e-9
-    for n in (1, 2, 3):
-        ngrams = [
-            " ".join(one.words[start : start + n])
-            for one in readings
-            for start in range(len(one.words) - n + 1)
-        ]
-        expected = len(set(ngrams)) / len(ngrams) if ngrams else 0
-        assert measured[f"distinct_{n}"] == pytest.approx(expected)
+    pairs = [pair for one in readings for pair in zip(one.words, one.words[1:], strict=False)]
+    expected = len(set(pairs)) / len(pairs) if pairs else 0
+    assert measured["distinct_2"] == pytest.approx(expected)
     curve = growth(texts, of)
     assert curve[-1] == (len(readings), len(every))
     sizes = [size for _, size in curve]
@@ -182,8 +167,7 @@ def test_real_texts_are_read_sentence_by_sentence() -> None:
     assert first.words == ("the", "film", "is", "dull")
     assert "NP -> DT NN" in first.productions
     assert second.productions > first.productions
-    assert first.depth is not None and second.depth == max(first.depth, second.depth or 0)
-    assert endless.depth is None
+    assert endless.productions == frozenset()
     assert odd.words == ()
 
 
@@ -233,10 +217,10 @@ def test_pages_and_tables_are_the_same_again_and_hold_the_figures(compared: Comp
     assert f"self-BLEU of {of_suite['self_bleu']:.1f}" in lead
     assert "nan" not in page.lower().replace("nano", "")
     assert not re.search(r"(src|href)=\"https?://", page)
-    records = list(csv.DictReader(as_csv(compared).splitlines()))
-    of = {(one["group"], one["source"], one["metric"]): float(one["value"]) for one in records}
-    assert of["LC2", "suite", "productions"] == compared.groups["LC2"]["suite"]["productions"]
-    assert of["all", "other", "words"] == compared.groups["all"]["other"]["words"]
+    rows = csv.DictReader(table(compared).csv().splitlines())
+    of = {(row["group"], row["source"]): float(row["self-BLEU"]) for row in rows}
+    assert of["LC2", "suite"] == compared.groups["LC2"]["suite"]["self_bleu"]
+    assert of["all", "other"] == compared.groups["all"]["other"]["self_bleu"]
 
 
 TEST_OF = {one.id: one.checklist.test for one in load_capabilities() if one.checklist}
@@ -308,10 +292,8 @@ def test_a_capability_alone_is_set_beside_its_own_test(suite_folder: Path, tmp_p
     options = ["--against", f"checklist:{path}", "--corpus", "none", "--csv", out]
     invoke(suite_folder, "--capability", "LC2", *options)
     found = csv.DictReader(out.read_text("utf-8").splitlines())
-    words = {
-        row["value"] for row in found if (row["source"], row["metric"]) == ("CheckList", "words")
-    }
-    assert words == {"1.0"}
+    # One word has no pair.
+    assert {row["distinct pairs"] for row in found if row["source"] == "CheckList"} == {"0.0"}
 
 
 def test_bad_options_get_one_clear_error(suite_folder: Path, tmp_path: Path) -> None:
