@@ -13,9 +13,8 @@ from s2lct.builder.annotations import Annotations
 from s2lct.builder.capabilities.schema import Capability, Form, SearchRule
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.kept_models import KeptModels
-from s2lct.builder.language.grammar import ReferenceGrammar
+from s2lct.builder.language.grammar import ReferenceGrammar, shipped_attachments, shipped_bank
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.language.phrases import shipped_attachments, shipped_bank
 from s2lct.builder.models import parsed_sentences
 from s2lct.builder.records import (
     Expansion,

@@ -21,8 +21,7 @@ from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.fluent_form import FluentForm, Pool
 from s2lct.builder.kept_models import KeptModels, LoadedModels
 from s2lct.builder.language.grammar import ReferenceGrammar
-from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.language.sentiment_scorers import SCORERS
+from s2lct.builder.language.lexicon import SCORERS, Lexicon
 from s2lct.builder.models import parsed_sentences
 from s2lct.builder.neutral import read_neutral
 from s2lct.builder.records import Expansion, Family, Seed, Sentence, Source

@@ -127,7 +127,7 @@ def test_examples_are_commands_that_parse(
         assert tuple(words[: len(path)]) == path
         given = words[len(path) : words.index(">") if ">" in words else None]
         for word in given:
-            if word.endswith((".json", ".jsonl", ".jsonl.gz", ".csv", ".tar.gz")):
+            if word.endswith((".json", ".jsonl", ".jsonl.gz", ".csv", ".pkl", ".tar.gz")):
                 Path(word).touch()
         with ALL[path].make_context("s2lct", given) as context:
             assert context.command is ALL[path]
@@ -257,7 +257,7 @@ def test_commands_take_capabilities_in_any_case(suite_folder: Path, tmp_path: Pa
     ):
         done = run(*arguments, "--capability", name.lower())
         assert done.exit_code == 0, done.output
-    from s2lct.analysis.commands.retrain import _trainings
+    from s2lct.analysis.commands.models import _trainings
     from s2lct.suite.cases import load_cases
 
     assert _trainings([name.lower()], (name,)) == {name: (name,)}

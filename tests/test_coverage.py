@@ -27,7 +27,6 @@ from s2lct.analysis.coverage.criteria import (
 from s2lct.analysis.coverage.encoder import Activations, EncoderModel, load_encoder
 from s2lct.analysis.coverage.masks import Masks, Vocabulary
 from s2lct.analysis.coverage.measure import (
-    drawing,
     drawn,
     joined,
     measure,
@@ -35,7 +34,6 @@ from s2lct.analysis.coverage.measure import (
     read_reference,
     texts_of_suite,
 )
-from s2lct.analysis.plots import picture, style
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError, S2lctError
 
@@ -68,7 +66,7 @@ TESTS = [
 def tokenizer() -> Any:
     from transformers import AutoTokenizer
 
-    from s2lct.builder.models.encoder import encoder_path
+    from s2lct.builder.models.shipped import encoder_path
 
     return AutoTokenizer.from_pretrained(encoder_path())
 
@@ -399,15 +397,6 @@ def test_a_union_covers_what_all_texts_cover(bert: EncoderModel) -> None:
     assert (union.name, union.texts) == ("a + b", len(TESTS))
     assert union.values == measure("all", TESTS, bert, metrics).values
     assert union.values != parts[0].values
-
-
-def test_curves_are_drawn_the_same_each_time(bert: EncoderModel) -> None:
-    found = measure("<b>", TESTS, bert, metrics_of(bert), shuffles=2)
-    panels = {figure: {"<b>": curve} for figure, curve in found.curves.items()}
-    with style():
-        first, again = (picture(drawing("tiny", panels), "svg") for _ in range(2))
-    assert first == again
-    assert b"&lt;b&gt;" in first
 
 
 def write_lines(path: Path, rows: list[dict[str, Any]]) -> Path:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stub_models import StubTagger
 
-from s2lct.builder.language.sentiment_scorers import SCORERS, shift, subjectivity
+from s2lct.builder.language.lexicon import SCORERS, shift, subjectivity
 from s2lct.builder.records import (
     Extended,
     Extension,

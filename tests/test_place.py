@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
@@ -21,52 +18,29 @@ from s2lct.files import whole_folder
 from s2lct.suite.write import files_of_suite
 
 
-def content_of(folder: Path) -> dict[str, str]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_text()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
-
-
 def put(out: Path, content: str) -> None:
     with whole_folder(out, ours=files_of_suite(out)) as folder:
         (folder / "data" / "LC2").mkdir(parents=True)
         (folder / "data" / "LC2" / "rows").write_text(content)
         files = {"LC2": {"path": "data/LC2/rows"}}
-        (folder / "suite.json").write_text(json.dumps({"content": content, "files": files}))
+        (folder / "suite.json").write_text(json.dumps({"files": files}))
 
 
-def is_whole(out: Path, content: str) -> bool:
-    rows, described = content_of(out).values()
-    return rows == content == json.loads(described)["content"]
-
-
-@pytest.mark.parametrize("there", ["nothing", "an empty folder", "a suite"])
-def test_a_suite_takes_its_place(tmp_path: Path, there: str) -> None:
-    out = tmp_path / "above" / "out"
-    if there != "nothing":
-        out.mkdir(parents=True)
-    if there == "a suite":
+@pytest.mark.parametrize("there", ["nothing", "an empty folder", "a suite", "a link", "no target"])
+def test_a_suite_takes_its_place_and_links_are_followed(tmp_path: Path, there: str) -> None:
+    above, target = tmp_path / "above", tmp_path / "target"
+    above.mkdir()
+    out = above / "out"
+    if there in ("an empty folder", "a suite"):
+        out.mkdir()
+    elif there != "nothing":
+        out.symlink_to(target)
+    if there in ("a suite", "a link"):
         put(out, "old")
     put(out, "new")
-    assert is_whole(out, "new")
-    assert [path.name for path in out.parent.iterdir()] == ["out"]
-
-
-def test_a_link_is_followed_and_stays(tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    link = tmp_path / "link"
-    link.symlink_to(elsewhere)
-    put(link, "new")
-    assert link.is_symlink()
-    assert is_whole(elsewhere, "new")
-    dangling = tmp_path / "dangling"
-    dangling.symlink_to(tmp_path / "later")
-    put(dangling, "new")
-    assert dangling.is_symlink()
-    assert is_whole(tmp_path / "later", "new")
+    assert (out / "data" / "LC2" / "rows").read_text() == "new"
+    assert [path.name for path in above.iterdir()] == ["out"]
+    assert out.is_symlink() == target.is_dir() == (there in ("a link", "no target"))
 
 
 def unusable(tmp_path: Path) -> Iterator[Path]:
@@ -117,41 +91,9 @@ def test_what_a_user_put_beside_or_into_a_suite_is_never_deleted(
         build_suite(config_for(tmp_path / "no corpus", out, overwrite=True))
     assert bytes_of(out) == before
     assert [path.read_text() for path in mine] == ["mine"] * 3
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "out",
-        "out.partial",
-        "out.partial.lock",
-    ]
 
 
-HOLD = """
-import sys, time
-from pathlib import Path
-from s2lct.files import locked
-with locked(Path(sys.argv[1])):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-
-
-@contextmanager
-def held_by_another(lock: Path) -> Iterator[None]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(lock)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "held\n"
-    try:
-        yield
-    finally:
-        process.communicate()
-        assert process.returncode == 0
-
-
-def test_a_build_waits_for_no_other_and_an_interrupted_one_loses_no_suite(
+def test_an_interrupted_build_loses_no_suite(
     corpus_path: Path, tmp_path: Path, own_cache: Path
 ) -> None:
     out = tmp_path / "out"
@@ -165,8 +107,6 @@ def test_a_build_waits_for_no_other_and_an_interrupted_one_loses_no_suite(
     ):
         build_suite(other)
     assert bytes_of(out) == before
-    with held_by_another(out), pytest.raises(OutputError, match="--out"):
-        build_suite(config_for(corpus_path, out, **small))
     assert build_suite(config_for(corpus_path, out, **small)) == counts
     assert bytes_of(out) == before
     build_suite(other)

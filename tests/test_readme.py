@@ -44,7 +44,7 @@ UPLOAD = """
 from huggingface_hub import HfApi
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
-from s2lct.builder.models.encoder import encoder_path
+from s2lct.builder.models.shipped import encoder_path
 
 tokenizer = AutoTokenizer.from_pretrained(encoder_path())
 torch.manual_seed(0)

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from test_reproduce_suite import checklist, labels_by, model, rows_of
 
-from s2lct.analysis.commands.explain import explain
-from s2lct.analysis.reproduce import s2lct_retraining, s2lct_tables
+from s2lct.analysis.commands.models import explain
+from s2lct.analysis.reproduce import s2lct_tables
 from s2lct.analysis.reproduce.commands import reproduce
-from s2lct.analysis.reproduce.s2lct_retraining import MARK
+from s2lct.analysis.reproduce.s2lct_tables import MARK
 from s2lct.analysis.retrain import Retrainer, Run
 from s2lct.suite import cases as suite_cases
 from s2lct.suite.cases import load_cases
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.shipped_models, pytest.mark.usefixtures("own_cache")]
 @pytest.fixture(autouse=True)
 def few_capabilities(monkeypatch: pytest.MonkeyPatch) -> None:
     """Train and explain on two capabilities of a suite alone, which is quick."""
-    for module in (s2lct_tables, s2lct_retraining, suite_cases):
+    for module in (s2lct_tables, suite_cases):
         monkeypatch.setattr(
             module, "load_cases", lambda suite: load_cases(suite).select(["LC2", "LC4"])
         )

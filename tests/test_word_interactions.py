@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from s2lct.analysis.coverage import wimask
 from s2lct.analysis.coverage.encoder import EncoderModel
-from s2lct.analysis.coverage.masks import Masks, Vocabulary
+from s2lct.analysis.coverage.masks import Masks
 from s2lct.analysis.coverage.wimask import (
     Bottleneck,
     LearnedMasks,
@@ -41,7 +41,7 @@ runner = CliRunner()
 def tokenizer() -> Any:
     from transformers import AutoTokenizer
 
-    from s2lct.builder.models.encoder import encoder_path
+    from s2lct.builder.models.shipped import encoder_path
 
     return AutoTokenizer.from_pretrained(encoder_path())
 
@@ -77,8 +77,7 @@ def keyword_model(tokenizer: Any) -> EncoderModel:
 
 def learned_of(encoder: EncoderModel, count: int = 16, **options: Any) -> LearnedMasks:
     texts = sentences(count, seed=77)
-    vocabulary = Vocabulary.of_texts(encoder, texts, 100)
-    given_options = {"epochs": 1, "learning_rate": 1e-2, "vocabulary": vocabulary, **options}
+    given_options = {"epochs": 1, "learning_rate": 1e-2, **options}
     return learn_masks(encoder, texts, sentences(count, seed=78), **given_options)
 
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from s2lct.builder.models import EMBEDDED, same_lengths
-from s2lct.builder.models.encoder import encoder_path
-from s2lct.builder.models.shipped import shipped
+from s2lct.builder.models.shipped import encoder_path, shipped
 from s2lct.builder.records import MASK
 from s2lct.engines import batches_at_once
 from s2lct.errors import ModelError
@@ -249,7 +248,7 @@ def _pretrained_model(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBa
             hint="name a masked language model of the Hub or a local folder; without a "
             "network, download it first or use --mlm embedded",
         ) from error
-    _refuse_unfilled(shown, told["missing_keys"] | told["mismatched_keys"])
+    _refuse_unfilled(shown, [*told["missing_keys"], *told["mismatched_keys"]])
     pieces = model.get_input_embeddings().num_embeddings
     if not len(tokenizer.all_special_tokens) < len(tokenizer) <= pieces:
         raise ModelError(

@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from s2lct.builder.language.sentiment_scorers import TEXTBLOB, VADER
+from s2lct.builder.language.lexicon import TEXTBLOB, VADER
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import Array
