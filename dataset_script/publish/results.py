@@ -11,8 +11,7 @@ from s2lct.dataset_script.hub import Hub, Outcome, Publication, require_repo
 from s2lct.errors import PublishError
 from s2lct.leaderboard.results.hub_results import on_hub
 from s2lct.leaderboard.results.read import Suites, read_result, recompute
-from s2lct.leaderboard.results.record import Result
-from s2lct.leaderboard.results.untrusted import faults_of_names
+from s2lct.leaderboard.results.record import Result, faults_of_names
 from s2lct.leaderboard.results.write import repository_path
 from s2lct.plain_text import plain
 
