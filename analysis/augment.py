@@ -20,14 +20,13 @@ from random import Random
 from string import ascii_lowercase
 from typing import Any
 
+import numpy as np
 import yaml
 
 from s2lct.analysis.coverage.criteria import Coverage
-from s2lct.analysis.coverage.encoder import EncoderModel, Floats
+from s2lct.analysis.coverage.encoder import EncoderModel, Floats, load_encoder
 from s2lct.builder.language.lexicon import is_polarity_shifter
-from s2lct.builder.models.encoder import encoder_path
 from s2lct.builder.records import Sentence
-from s2lct.hub_calls import pretrained
 from s2lct.identity import rng_for
 from s2lct.progress import bar
 
@@ -159,25 +158,14 @@ TRANSFORMATIONS: dict[str, Change] = {
 
 
 def embedding_similarity() -> Similarity:
-    """Cosine similarity of sentence embeddings by the embedded encoder (mean of its last states).
-
-    Raises:
-        ModelError: the encoder's package is missing or carries another file.
-    """
-    import torch
-    from transformers import AutoModel, AutoTokenizer
-
-    tokenizer = pretrained(AutoTokenizer, encoder_path())
-    model = pretrained(AutoModel, encoder_path()).eval()
+    """Cosine similarity of texts by the embedded encoder, means of its last states."""
+    encoder = load_encoder("embedded-2class")
 
     @lru_cache(maxsize=8)
     def embedding(text: str) -> Floats:
-        # Alone, so that no padding changes the last bits.
-        inputs = tokenizer(text, truncation=True, max_length=256, return_tensors="pt")
-        with torch.inference_mode():
-            states = model(**inputs).last_hidden_state[0].mean(dim=0)
-        vector: Floats = torch.nn.functional.normalize(states, dim=0).numpy()
-        return vector
+        (computed,) = encoder.activations([text])
+        vector: Floats = computed.hidden[-1].mean(axis=0)
+        return vector / np.linalg.norm(vector)
 
     return lambda original, text: float(embedding(original) @ embedding(text))
 

@@ -25,7 +25,7 @@ from rich.table import Table
 from timing import in_rounds
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
-from s2lct.builder.models.encoder import encoder_path
+from s2lct.builder.models.shipped import encoder_path
 from s2lct.hub_calls import pretrained
 from s2lct.leaderboard.models.network import SequenceClassifier
 from s2lct.suite.cases import load_cases

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -20,8 +21,11 @@ if TYPE_CHECKING:
     from s2lct.builder.capabilities.schema import Capability
     from s2lct.builder.curation.curate import Curated
 
-CORPUS, KEPT, MASKED = "Corpus", "What is built", "Expansions"
-MODELS, ANNOTATING = "Models", "Who annotates"
+of_corpus = partial(typer.Option, rich_help_panel="Corpus")
+of_what_is_built = partial(typer.Option, rich_help_panel="What is built")
+of_expansions = partial(typer.Option, rich_help_panel="Expansions")
+of_models = partial(typer.Option, rich_help_panel="Models")
+of_annotators = partial(typer.Option, rich_help_panel="Who annotates")
 
 
 def _as_text(value: Any) -> Any:
@@ -35,45 +39,36 @@ Name = Annotated[str, Field(min_length=1, max_length=100)]
 Suite = Annotated[Path, typer.Argument(help="Folder of a built suite.")]
 Corpus = Annotated[
     str,
-    typer.Option(
-        help="embedded, sst:PATH, sst:URL, hf:NAME:SPLIT, csv:PATH, jsonl:PATH or parquet:PATH.",
-        rich_help_panel=CORPUS,
+    of_corpus(
+        help="embedded, sst:PATH, sst:URL, hf:NAME:SPLIT, csv:PATH, jsonl:PATH or parquet:PATH."
     ),
 ]
 Neutral = Annotated[
     str | None,
-    typer.Option(
+    of_corpus(
         help="Neutral sentences beside the corpus: nltk:subjectivity, csv:PATH and their like, or "
-        r"none \[default: nltk:subjectivity beside sst, else none].",
-        rich_help_panel=CORPUS,
+        r"none \[default: nltk:subjectivity beside sst, else none]."
     ),
 ]
-TextColumn = Annotated[
-    str | None, typer.Option(help="Column with the sentences.", rich_help_panel=CORPUS)
-]
-LabelColumn = Annotated[
-    str | None, typer.Option(help="Column with the labels.", rich_help_panel=CORPUS)
-]
+TextColumn = Annotated[str | None, of_corpus(help="Column with the sentences.")]
+LabelColumn = Annotated[str | None, of_corpus(help="Column with the labels.")]
 LabelMap = Annotated[
     str | None,
     BeforeValidator(_as_text),
-    typer.Option(help="What labels mean: 0=negative,1=positive.", rich_help_panel=CORPUS),
+    of_corpus(help="What labels mean: 0=negative,1=positive."),
 ]
-OwnCapabilities = Annotated[
-    list[Path],
+BuiltCapabilities = Annotated[
+    list[str],
     typer.Option(
-        "--capabilities",
-        exists=True,
-        dir_okay=False,
-        help="YAML file with a capability of your own; may be given again.",
+        "--capability",
+        help="Take this capability, an id or a YAML file with one of your own; may be given "
+        r"again \[default: all].",
     ),
 ]
 Seeds = Annotated[
     str,
     BeforeValidator(_as_text),
-    typer.Option(
-        help="Most seeds of a capability; all: every one that is found.", rich_help_panel=KEPT
-    ),
+    of_what_is_built(help="Most seeds of a capability; all: every one that is found."),
 ]
 
 
@@ -99,13 +94,7 @@ class Built:
 def build(
     *,
     out: Annotated[Path, typer.Option(help="Folder to write; must not exist yet.")],
-    capability: Annotated[
-        list[str],
-        typer.Option(
-            help="Build this capability, an id or a YAML file with one of your own; may be given "
-            r"again \[default: all].",
-        ),
-    ] = [],  # noqa: B006
+    capability: BuiltCapabilities = [],  # noqa: B006
     preset: Annotated[
         Literal["paper"] | None,
         typer.Option(
@@ -119,74 +108,57 @@ def build(
     label_map: LabelMap = None,
     templates: Annotated[
         Literal["fluent", "paper"] | None,
-        typer.Option(help=r"Wording and search rules \[default: fluent].", rich_help_panel=KEPT),
+        of_what_is_built(help=r"Wording and search rules \[default: fluent]."),
     ] = None,
     seeds: Seeds = "50",
     annotations: Annotated[
         list[Path],
-        typer.Option(
+        of_what_is_built(
             exists=True,
             dir_okay=False,
             help="File of annotations: only what annotators passed is kept; may be given again "
             r"\[default: those that the package ships for the embedded corpus and for SST].",
-            rich_help_panel=KEPT,
         ),
     ] = [],  # noqa: B006
     unread: Annotated[
         bool,
-        typer.Option(
-            "--unread",
-            help="Keep what nobody annotated: use none of the shipped annotations.",
-            rich_help_panel=KEPT,
+        of_what_is_built(
+            "--unread", help="Keep what nobody annotated: use none of the shipped annotations."
         ),
     ] = False,
-    seed: Annotated[
-        RandomSeed, typer.Option(help="Seed of every random draw.", rich_help_panel=KEPT)
-    ] = 0,
+    seed: Annotated[RandomSeed, of_what_is_built(help="Seed of every random draw.")] = 0,
     masks: Annotated[
         Count | None,
-        typer.Option(
+        of_expansions(
             help="Masked sentences drawn for a seed, the paper's k "
-            r"\[default: 24; paper form: 20].",
-            rich_help_panel=MASKED,
+            r"\[default: 24; paper form: 20]."
         ),
     ] = None,
     masks_per_sentence: Annotated[
         str | None,
         BeforeValidator(_as_text),
-        typer.Option(
+        of_expansions(
             help="Most masks in one sentence; any: as many as fit "
-            r"\[default: 2; paper form: 1].",
-            rich_help_panel=MASKED,
+            r"\[default: 2; paper form: 1]."
         ),
     ] = None,
     expansions: Annotated[
         Count | None,
-        typer.Option(
-            help=r"Most expansions of a seed \[default: 7; paper form: 50].",
-            rich_help_panel=MASKED,
-        ),
+        of_expansions(help=r"Most expansions of a seed \[default: 7; paper form: 50]."),
     ] = None,
     parser: Annotated[
         str | None,
-        typer.Option(
-            help=r"Constituency parser: embedded, benepar model, folder \[default: embedded].",
-            rich_help_panel=MODELS,
+        of_models(
+            help=r"Constituency parser: embedded, benepar model, folder \[default: embedded]."
         ),
     ] = None,
     mlm: Annotated[
         str | None,
-        typer.Option(
-            help=r"Masked language model: embedded, Hub id, folder \[default: embedded].",
-            rich_help_panel=MODELS,
-        ),
+        of_models(help=r"Masked language model: embedded, Hub id, folder \[default: embedded]."),
     ] = None,
     tagger: Annotated[
         str | None,
-        typer.Option(
-            help=r"Tagger: embedded, spaCy pipeline, folder \[default: embedded].",
-            rich_help_panel=MODELS,
-        ),
+        of_models(help=r"Tagger: embedded, spaCy pipeline, folder \[default: embedded]."),
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the suite that is in --out.")
@@ -198,8 +170,15 @@ def build(
     It is a Hugging Face dataset. Interrupted, the same command is fast as far as it was.
     """
     given = dict(locals())
-    from s2lct.builder.capabilities.files import capability_files
     from s2lct.builder.pipeline import build_suite
+
+    config = _config(given)
+    return Built(config, build_suite(config))
+
+
+def _config(given: dict[str, Any]) -> BuildConfig:
+    """The settings of a build; what is not given has defaults that depend on what is."""
+    from s2lct.builder.capabilities.files import capability_files
 
     names = given.pop("capability")
     files = tuple(Path(name) for name in names if name.endswith((".yaml", ".yml")))
@@ -207,10 +186,8 @@ def build(
     if files:
         known = capability_files(files).items()
         ids += [id for id, (_, path) in known if path in files and id not in ids]
-    # What is not given has defaults that depend on what is.
     stated = {name: value for name, value in given.items() if value is not None}
-    config = BuildConfig.checked(**stated, capabilities=ids, capability_files=files)
-    return Built(config, build_suite(config))
+    return BuildConfig.checked(**stated, capabilities=ids, capability_files=files)
 
 
 @command
@@ -223,8 +200,7 @@ def curate(
             help="File that annotations are appended to; given again, others that are only read."
         ),
     ],
-    capability: Capabilities = [],  # noqa: B006
-    capabilities: OwnCapabilities = [],  # noqa: B006
+    capability: BuiltCapabilities = [],  # noqa: B006
     corpus: Corpus = "embedded",
     neutral: Neutral = None,
     text_column: TextColumn = None,
@@ -233,40 +209,30 @@ def curate(
     seeds: Seeds = "50",
     base_url: Annotated[
         str,
-        typer.Option(
-            help="OpenAI-compatible server of language models that annotate, up to /v1.",
-            rich_help_panel=ANNOTATING,
-        ),
+        of_annotators(help="OpenAI-compatible server of language models that annotate, up to /v1."),
     ] = "",
     model: Annotated[
         list[Name],
         Field(max_length=2),
-        typer.Option(
-            help="Model at --base-url; given again, a second that annotates what it passes.",
-            rich_help_panel=ANNOTATING,
+        of_annotators(
+            help="Model at --base-url; given again, a second that annotates what it passes."
         ),
     ] = [],  # noqa: B006
     api_key_env: Annotated[
         str,
-        typer.Option(
-            help="Environment variable that holds the server's key.", rich_help_panel=ANNOTATING
-        ),
+        of_annotators(help="Environment variable that holds the server's key."),
     ] = "",
     answers: Annotated[
         Path | None,
-        typer.Option(
+        of_annotators(
             exists=True,
             dir_okay=False,
             help="Filled sheet, CSV or JSON lines: id, label, natural, relevant.",
-            rich_help_panel=ANNOTATING,
         ),
     ] = None,
     annotator: Annotated[
         Name | None,
-        typer.Option(
-            help="Who gave the --answers; without them, who the sheets are for.",
-            rich_help_panel=ANNOTATING,
-        ),
+        of_annotators(help="Who gave the --answers; without them, who the sheets are for."),
     ] = None,
 ) -> Curated:
     """Have people or models annotate what a build draws.
@@ -289,9 +255,9 @@ def curate(
     for fault, is_there in faults.items():
         if is_there:
             raise OptionError(fault, hint="s2lct curate --help says what goes together")
-    del given["capability"], given["capabilities"]
-    settings = {name: given[name] for name in BuildConfig.model_fields if given.get(name)}
-    config = BuildConfig.checked(**settings, capabilities=capability, capability_files=capabilities)
+    for name in ("base_url", "model", "api_key_env", "answers", "annotator"):
+        del given[name]
+    config = _config(given)
     key = os.environ[api_key_env] if api_key_env else None
     return curate_corpus(
         config,
@@ -307,7 +273,14 @@ def capabilities(
     show: Annotated[
         str | None, typer.Option(help="Print this capability's whole specification.")
     ] = None,
-    capabilities: OwnCapabilities = [],  # noqa: B006
+    capabilities: Annotated[
+        list[Path],
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            help="YAML file with a capability of your own; may be given again.",
+        ),
+    ] = [],  # noqa: B006
 ) -> list[tuple[Capability, Path]]:
     """List the capabilities, or print what one is."""
     from s2lct.builder.capabilities.files import capability_files, load_capabilities
@@ -325,7 +298,7 @@ def inspect(
     n: Annotated[Count, typer.Option("--n", help="Seeds of each capability.")] = 5,
 ) -> dict[str, list[list[dict[str, Any]]]]:
     """Show seeds with their expansions, inserted words marked."""
-    from s2lct.suite.inspect import families
+    from s2lct.suite.export import families
 
     return families(suite, capability, n)
 

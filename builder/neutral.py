@@ -14,9 +14,8 @@ from pathlib import Path
 
 from s2lct.builder.corpus.collect import Collector, Corpus
 from s2lct.builder.corpus.read import read_corpus
-from s2lct.builder.language.fluency import proper_words
+from s2lct.builder.language.fluency import known_words, proper_words
 from s2lct.builder.language.natural_text import detokenise, sentence_case
-from s2lct.builder.language.phrases import known_words
 from s2lct.errors import CorpusError
 from s2lct.labels import Label
 
@@ -62,7 +61,7 @@ def read_neutral(
         label_map=label_map,
         labelled=False,
     )
-    neutral = tuple(replace(one, label="neutral", score=None) for one in corpus.sentences)
+    neutral = tuple(replace(sentence, label="neutral", score=None) for sentence in corpus.sentences)
     return replace(corpus, sentences=neutral)
 
 

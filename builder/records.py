@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
-from s2lct.builder.language.tree import Node, read_tree
+from s2lct.builder.language.grammar import Node, read_tree
 from s2lct.identity import content_id
 from s2lct.labels import Label
 

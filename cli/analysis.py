@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from s2lct.analysis.commands import (
-    coverage,
-    diversity,
-    explain,
-    retrain,
-    study,
-)
+from s2lct.analysis.commands import coverage, models, suites
 from s2lct.analysis.reproduce import commands as reproducing
 from s2lct.cli.console import console, note, show
 from s2lct.cli.options import Panel
@@ -39,7 +33,7 @@ app.add_typer(study_app, name="study", rich_help_panel=JUDGING.heading)
 
 
 @INSIDE.shows(
-    explain.explain, "s2lct explain vader --suite dist/s2lct --limit 8 --html explain.html"
+    models.explain, "s2lct explain vader --suite dist/s2lct --limit 8 --html explain.html"
 )
 def show_explanations(file: ExplanationFile, *, out: Path, html: Path | None) -> None:
     """What holds the failures of each capability."""
@@ -52,11 +46,11 @@ def show_explanations(file: ExplanationFile, *, out: Path, html: Path | None) ->
 
 
 @INSIDE.shows(
-    retrain.retrain,
+    models.retrain,
     "s2lct retrain embedded-3class --on LC9 --suite dist/s2lct --out retrained/",
     "s2lct retrain embedded-3class --on each --suite dist/s2lct --out retrained/",
 )
-def show_retrained(retrained: retrain.Retrained, *, suite: str) -> None:
+def show_retrained(retrained: models.Retrained, *, suite: str) -> None:
     """Failure rates before and after: of one training, or a matrix."""
     from s2lct.analysis.retrain import matrix_table, training_table
 
@@ -111,7 +105,7 @@ def show_masks(found: Masks, *, model: str, out: Path) -> None:
 
 
 @JUDGING.shows(
-    diversity.diversity,
+    suites.diversity,
     "s2lct diversity dist/s2lct --html diversity.html",
     "s2lct diversity dist/s2lct --against checklist:sentiment_mft.jsonl.gz",
 )
@@ -138,8 +132,8 @@ def show_reproduced(made: Reproduction, *, out: Path) -> None:
     show(f"Written to {out}")
 
 
-@STUDY.shows(study.export_study, "s2lct study export dist/s2lct --out study/", name="export")
-def show_study(written: study.WrittenStudy, *, out: Path, sets: int, seeds: int) -> None:
+@STUDY.shows(suites.export_study, "s2lct study export dist/s2lct --out study/", name="export")
+def show_study(written: suites.WrittenStudy, *, out: Path, sets: int, seeds: int) -> None:
     """What goes to annotators, and what stays."""
     pages = ", ".join(path.name for path in written.forms if path.suffix == ".html")
     console.print(f"Study {written.id}: {sets} sets of {2 * seeds} cases, in {out}")
@@ -150,7 +144,7 @@ def show_study(written: study.WrittenStudy, *, out: Path, sets: int, seeds: int)
 
 
 @STUDY.shows(
-    study.import_annotations, "s2lct study import answers.json --key study/key.json", name="import"
+    suites.import_annotations, "s2lct study import answers.json --key study/key.json", name="import"
 )
 def show_agreement(result: StudyResult, *, out: Path | None) -> None:
     """Agreement of annotators with the suite and each other, and how much they dispute."""

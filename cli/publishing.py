@@ -14,7 +14,6 @@ from s2lct.dataset_script import commands
 from s2lct.leaderboard.commands import leaderboards
 
 if TYPE_CHECKING:
-    from s2lct.dataset_script.hub import Outcome
     from s2lct.dataset_script.install import Installed
     from s2lct.leaderboard.results.standings import SuiteStandings
     from s2lct.leaderboard.results.submission import Verdict
@@ -34,7 +33,7 @@ leaderboard = typer.Typer(
 )
 app.add_typer(leaderboard, name="leaderboard", rich_help_panel=PUBLISHING)
 app.add_typer(publish, rich_help_panel=PUBLISHING)
-_PUBLISHED: dict[str, tuple[Callable[..., Outcome], str]] = {
+_PUBLISHED: dict[str, tuple[Callable[..., list[str]], str]] = {
     "dataset": (
         commands.publish_dataset,
         "s2lct publish dataset dist/s2lct --repo ORG/s2lct --version 1.0.0 --dry-run",
@@ -56,14 +55,14 @@ _PUBLISHED: dict[str, tuple[Callable[..., Outcome], str]] = {
 }
 
 
-def show_outcome(outcome: Outcome) -> None:
+def show_lines(lines: list[str]) -> None:
     """What was done, or would be."""
-    for line in outcome.lines:
+    for line in lines:
         show(line)
 
 
 for _name, (_function, _example) in _PUBLISHED.items():
-    Panel(publish).shows(_function, _example, name=_name)(show_outcome)
+    Panel(publish).shows(_function, _example, name=_name)(show_lines)
 
 
 @Panel(app, PUBLISHING).shows(

@@ -38,11 +38,9 @@ _MODULES = {
     "leaderboard.in_python": ("load_suite", "score"),
     "leaderboard.integrations.callback": ("CapabilityCallback",),
     "analysis.commands.coverage": ("coverage", "masks"),
-    "analysis.commands.diversity": ("diversity",),
-    "analysis.commands.explain": ("explain",),
-    "analysis.commands.retrain": ("retrain",),
+    "analysis.commands.models": ("explain", "retrain"),
     "analysis.reproduce.commands": ("reproduce",),
-    "analysis.commands.study": ("export_study", "import_annotations"),
+    "analysis.commands.suites": ("diversity", "export_study", "import_annotations"),
     "dataset_script.commands": (
         "install",
         "publish_dataset",

@@ -10,7 +10,7 @@ import typer
 from s2lct.command import command
 
 if TYPE_CHECKING:
-    from s2lct.dataset_script.hub import Hub, Outcome
+    from s2lct.dataset_script.hub import Hub
     from s2lct.dataset_script.install import Installed
 
 _Repo = Annotated[str, typer.Option(help="Repository, as ORG/NAME; made if there is none.")]
@@ -44,9 +44,9 @@ def publish_dataset(
     private: _Private = False,
     create_pr: _CreatePr = False,
     dry_run: _DryRun = False,
-) -> Outcome:
+) -> list[str]:
     """Publish a suite: one commit, one tag, a changelog."""
-    from s2lct.dataset_script.publish.dataset import publish_dataset as publish
+    from s2lct.dataset_script.dataset import publish_dataset as publish
 
     return publish(suite, repo, _hub(private, create_pr, dry_run), version)
 
@@ -62,9 +62,9 @@ def publish_metric(
     private: _Private = False,
     create_pr: _CreatePr = False,
     dry_run: _DryRun = False,
-) -> Outcome:
+) -> list[str]:
     """Publish the Space that `evaluate.load("ORG/s2lct")` reads."""
-    from s2lct.dataset_script.publish.space import publish_metric as publish
+    from s2lct.dataset_script.space import publish_metric as publish
 
     return publish(repo, _hub(private, create_pr, dry_run), dataset)
 
@@ -78,12 +78,12 @@ def publish_leaderboard(
     private: _Private = False,
     create_pr: _CreatePr = False,
     dry_run: _DryRun = False,
-) -> Outcome:
+) -> list[str]:
     """Publish the leaderboard's page as a Space.
 
     Give the same command again when results came in.
     """
-    from s2lct.dataset_script.publish.space import publish_leaderboard as publish
+    from s2lct.dataset_script.space import publish_leaderboard as publish
 
     return publish(repo, results, _hub(private, create_pr, dry_run), dataset)
 
@@ -99,9 +99,9 @@ def publish_results(
     private: _Private = False,
     create_pr: _CreatePr = False,
     dry_run: _DryRun = False,
-) -> Outcome:
+) -> list[str]:
     """Publish result files, each checked against its cases."""
-    from s2lct.dataset_script.publish.results import publish_results as publish
+    from s2lct.dataset_script.results import publish_results as publish
 
     return publish(files, to, _hub(private, create_pr, dry_run))
 
@@ -119,12 +119,12 @@ def publish_model_result(
     ] = None,
     create_pr: _CreatePr = False,
     dry_run: _DryRun = False,
-) -> Outcome:
+) -> list[str]:
     """Publish a result in the model's own repository.
 
     As .eval_results/s2lct.yaml.
     """
-    from s2lct.dataset_script.publish.model_result import publish_model_result as publish
+    from s2lct.dataset_script.results import publish_model_result as publish
 
     return publish(result, _hub(False, create_pr, dry_run), dataset)
 

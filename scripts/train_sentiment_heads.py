@@ -22,7 +22,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.corpus.read import read_corpus
-from s2lct.builder.models.encoder import ENCODER_SHA256, encoder_path
+from s2lct.builder.models.shipped import ENCODER_SHA256, encoder_path
 from s2lct.files import sha256_of, write_bytes
 from s2lct.hub_calls import pretrained
 from s2lct.leaderboard.models.sentiment_head import (

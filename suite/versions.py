@@ -6,21 +6,13 @@ import enum
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from s2lct.errors import VersionError
 from s2lct.identity import SEMANTIC_VERSION
-from s2lct.labels import LABELS
 
 Row = Mapping[str, Any]
-_MOST_NAMED = 20
-_FIRST = 5
 _IDENTITY = ("capability", "kind", "text", "seed_id")
-_DESCRIPTION = (
-    *("template", "sources", "masked_text", "production", "inserted", "score", "origin"),
-    "verdicts",
-)
 _CHANGELOG_TITLE = "# Changelog\n"
 
 
@@ -70,67 +62,29 @@ class Version(NamedTuple):
         return f"{self.major}.{self.minor}.{self.patch}"
 
 
-@dataclass(frozen=True)
-class SuiteChange:
-    """What changed from one version of a suite to another, and the bump that is due."""
-
-    bump: Bump
-    changes: Sequence[str]
-
-    def shortly(self) -> str:
-        """The first changes, behind a colon; empty if there is none."""
-        more = f"; and {len(self.changes) - _FIRST} more" if len(self.changes) > _FIRST else ""
-        return f": {'; '.join(self.changes[:_FIRST])}{more}" if self.changes else ""
-
-
-def compare(before: Mapping[str, Sequence[Row]], after: Mapping[str, Sequence[Row]]) -> SuiteChange:
-    """Compare two versions of a suite: rows by config, without ``all``."""
+def compare(
+    before: Mapping[str, Sequence[Row]], after: Mapping[str, Sequence[Row]]
+) -> tuple[Bump, list[str]]:
+    """Compare two versions of a suite, rows by config: the bump that is due, and the changes."""
     old = {row["id"]: row for rows in before.values() for row in rows}
     new = {row["id"]: row for rows in after.values() for row in rows}
     kept = [(row, new[id]) for id, row in old.items() if id in new]
-    relabelled = [
-        f"{now['capability']}: {was['id']} relabelled from {_labels(was)} to {_labels(now)}"
-        for was, now in kept
-        if _labels(was) != _labels(now)
-    ]
-    redefined = [
-        f"{was['id']} stands for another case"
-        for was, now in kept
-        if any(was[column] != now[column] for column in _IDENTITY)
-    ]
-    described_anew = Counter(
-        now["capability"]
-        for was, now in kept
-        # Rows of older versions lack a column, which is empty in newer ones.
-        if any((was.get(column) or None) != (now.get(column) or None) for column in _DESCRIPTION)
-    )
+    relabelled = [now for was, now in kept if _labels(was) != _labels(now)]
+    redefined = [now for was, now in kept if any(was[name] != now[name] for name in _IDENTITY)]
+    described_anew = [now for was, now in kept if was != now and _labels(was) == _labels(now)]
     spoiling = [
         *(f"capability {name} removed" for name in before if name not in after),
-        *_counts((row for id, row in old.items() if id not in new), "removed"),
-        *_shortened(relabelled, "relabelled"),
-        *_shortened(redefined, "that stand for another"),
+        *_counts([row for id, row in old.items() if id not in new], "removed"),
+        *_counts(relabelled, "relabelled"),
+        *_counts(redefined, "redefined"),
     ]
     enriching = [
         *(f"capability {name} added" for name in after if name not in before),
-        *_counts((row for id, row in new.items() if id not in old), "added"),
-        *(
-            f"{name}: sources, templates, insertions or verdicts of {count} cases described anew"
-            for name, count in described_anew.items()
-        ),
+        *_counts([row for id, row in new.items() if id not in old], "added"),
+        *_counts(described_anew, "described or annotated anew"),
     ]
     bump = Bump.MAJOR if spoiling else Bump.MINOR if enriching else Bump.PATCH
-    return SuiteChange(bump, spoiling + enriching)
-
-
-def check_bump(last: Version, wanted: Version, change: SuiteChange) -> None:
-    """Raise a `VersionError` unless a version is the one that follows from the changes."""
-    due = last.after(change.bump)
-    if wanted != due:
-        raise VersionError(
-            f"--version {wanted}: after {last} the next is {due}, "
-            f"because {change.bump.value}{change.shortly()}",
-            hint=f"publish it with --version {due}",
-        )
+    return bump, spoiling + enriching
 
 
 def changelog_with(
@@ -145,28 +99,18 @@ def changelog_with(
 
 
 def counted(rows: Iterable[Row]) -> str:
-    """``3 seeds and 1 expansion``, ``4 seeds, 3 expansions and 4 counterparts``."""
-    kinds = Counter(row["kind"] for row in rows)
-    *first, last = (
-        f"{count} {kind}{'s' if count != 1 else ''}"
-        for kind, count in sorted(kinds.items(), reverse=True)
-    )
-    return f"{', '.join(first)} and {last}" if first else last
+    """``3 seeds, 1 expansion``."""
+    kinds = sorted(Counter(row["kind"] for row in rows).items(), reverse=True)
+    return ", ".join(f"{count} {kind}{'s' if count != 1 else ''}" for kind, count in kinds)
 
 
-def _counts(rows: Iterable[Row], happened: str) -> list[str]:
-    by_capability: dict[str, list[Row]] = {}
-    for row in rows:
-        by_capability.setdefault(row["capability"], []).append(row)
-    return [f"{name}: {counted(found)} {happened}" for name, found in by_capability.items()]
+def _counts(rows: Sequence[Row], happened: str) -> list[str]:
+    names = dict.fromkeys(row["capability"] for row in rows)
+    return [
+        f"{name}: {counted(row for row in rows if row['capability'] == name)} {happened}"
+        for name in names
+    ]
 
 
-def _labels(row: Row) -> str:
-    passing = " or ".join(LABELS[label] for label in sorted(row["labels"]))
-    return f"{passing} ({LABELS[row['label']]})" if len(row["labels"]) > 1 else passing
-
-
-def _shortened(lines: list[str], what: str) -> list[str]:
-    if len(lines) <= _MOST_NAMED:
-        return lines
-    return [*lines[:_MOST_NAMED], f"and {len(lines) - _MOST_NAMED} more cases {what}"]
+def _labels(row: Row) -> tuple[Any, ...]:
+    return sorted(row["labels"]), row["label"]

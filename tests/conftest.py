@@ -45,7 +45,6 @@ LONGEST = (
     "test_install.py",
     "test_harnesses.py",
     "test_publish.py",
-    "test_reproduce_trained.py",
     "test_site.py",
     "test_retrain.py",
     "test_stages.py",

@@ -13,16 +13,6 @@ import pytest
 import warm_process
 from hub_server import MAINTAINER, STRANGER, HubServer, unused_endpoint
 
-_UPLOAD = """
-import sys
-from huggingface_hub import HfApi
-repo, folder, tag = sys.argv[1:]
-api = HfApi()
-api.create_repo(repo, repo_type="dataset", exist_ok=True)
-api.upload_folder(repo_id=repo, folder_path=folder, repo_type="dataset", commit_message=tag)
-api.create_tag(repo, tag=tag, repo_type="dataset")
-"""
-
 
 @dataclass(frozen=True)
 class HubClient:
@@ -66,10 +56,6 @@ class HubClient:
     def cut_off(self) -> HubClient:
         """The same home with a Hub that refuses connections."""
         return replace(self, endpoint=unused_endpoint())
-
-    def upload(self, repo: str, folder: Path, tag: str) -> None:
-        """Make a folder the newest commit of a dataset, with a tag."""
-        self.python(_UPLOAD, repo, str(folder), tag)
 
     def python(self, script: str, *arguments: str, cwd: Path | None = None) -> str:
         """What a script prints; fails the test where the script fails."""

@@ -9,34 +9,152 @@ import base64
 import hashlib
 import json
 import re
+import secrets
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, unquote, urlsplit
 
 import yaml
-from hub_repos import (
-    Account,
-    Commit,
-    File,
-    HubError,
-    Json,
-    Kind,
-    Repo,
-    described_folder,
-    front_matter,
-)
+
+Json = dict[str, Any]
+Tree = Mapping[str, bytes]
+KINDS = {"model": "models", "dataset": "datasets", "space": "spaces"}
+ATTRIBUTES = {".gitattributes": b"*.parquet filter=lfs diff=lfs merge=lfs -text\n"}
+
+
+class HubError(Exception):
+    """An answer with an error status; clients choose their exception by its code."""
+
+    def __init__(self, status: int, message: str, code: str = "") -> None:
+        self.status, self.message, self.code = status, message, code
+        super().__init__(message)
+
+
+@dataclass(frozen=True)
+class Account:
+    """Somebody with a token; may write where the namespace is theirs."""
+
+    name: str
+    token: str
+    organizations: tuple[str, ...] = ()
+
+    def owns(self, repo_id: str) -> bool:
+        return repo_id.split("/")[0] in (self.name, *self.organizations)
+
 
 MAINTAINER = Account("maintainer", "hf_MaintainerTokenOfTheTestHub0001", ("s2lct-org",))
 STRANGER = Account("stranger", "hf_StrangerTokenOfTheTestHub000002")
-LFS_NAMES = re.compile(r"\.(parquet|arrow|bin|safetensors|zip|gz|png|jpg|pt|onnx|xlsx)$")
-LFS_BYTES = 10 * 2**20
-KINDS: dict[str, Kind] = {"model": "models", "dataset": "datasets", "space": "spaces"}
-_ERROR_CODES = {404: "RepoNotFound"}
+
+
+@dataclass(frozen=True)
+class Commit:
+    id: str
+    parent: str | None
+    tree: Tree = field(repr=False)
+
+
+@dataclass
+class Repo:
+    """A repository; branches, tags and pull requests name commits."""
+
+    kind: str
+    id: str
+    private: bool = False
+    branches: dict[str, str] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+    pulls: dict[str, str] = field(default_factory=dict)
+    commits: dict[str, Commit] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.branches["main"] = self.add_commit(None, ATTRIBUTES)
+
+    def add_commit(self, parent: str | None, tree: Tree) -> str:
+        id = secrets.token_hex(20)
+        self.commits[id] = Commit(id, parent, dict(tree))
+        return id
+
+    def commit_at(self, revision: str) -> Commit:
+        """The commit that a branch, tag, pull request or commit id names."""
+        id = {**self.pulls, **self.tags, **self.branches}.get(revision, revision)
+        if id not in self.commits:
+            raise HubError(404, f"Invalid rev id: {revision}", "RevisionNotFound")
+        return self.commits[id]
+
+    def history(self, revision: str) -> list[Commit]:
+        commits = [self.commit_at(revision)]
+        while (parent := commits[-1].parent) is not None:
+            commits.append(self.commits[parent])
+        return commits
+
+    def merge(self, num: int) -> None:
+        """Lay a pull request's changes over the main branch."""
+        head, main = self.commit_at(f"refs/pr/{num}"), self.history("main")
+        base = next(commit for commit in self.history(head.id) if commit in main)
+        changed = {path: data for path, data in head.tree.items() if base.tree.get(path) != data}
+        gone = base.tree.keys() - head.tree.keys()
+        tree = {path: data for path, data in main[0].tree.items() if path not in gone} | changed
+        self.branches["main"] = self.add_commit(main[0].id, tree)
+
+    def described(self, revision: str = "main") -> Json:
+        """What the info endpoints tell."""
+        commit = self.commit_at(revision)
+        card = front_matter(commit.tree.get("README.md", b"").decode("utf-8", "replace"))
+        return {
+            "id": self.id,
+            "author": self.id.split("/")[0],
+            "sha": commit.id,
+            "private": self.private,
+            "gated": False,
+            "disabled": False,
+            "tags": [str(tag) for tag in card.get("tags") or ()],
+            "cardData": card or None,
+            "lastModified": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.000Z"),
+            "siblings": [
+                {"rfilename": path, "size": len(data), "blobId": etag_of(path, data)}
+                for path, data in sorted(commit.tree.items())
+            ],
+        }
+
+
+def front_matter(readme: str) -> Json:
+    """The YAML block of a card."""
+    block = re.match(r"---\r?\n(.*?)\r?\n---(\r?\n|$)", readme, re.DOTALL)
+    content = yaml.safe_load(block[1]) if block else None
+    return content if isinstance(content, dict) else {}
+
+
+def in_lfs(path: str) -> bool:
+    return path.endswith((".parquet", ".safetensors", ".bin"))
+
+
+def etag_of(path: str, data: bytes) -> str:
+    if in_lfs(path):
+        return hashlib.sha256(data).hexdigest()
+    return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+
+
+def entry_of(path: str, tree: Tree) -> Json:
+    """A file, or else a folder, as the tree endpoints tell it."""
+    if path not in tree:
+        oid = hashlib.sha1(path.encode()).hexdigest()
+        return {"type": "directory", "path": path, "size": 0, "oid": oid}
+    data = tree[path]
+    entry: Json = {"type": "file", "path": path, "size": len(data), "oid": etag_of(path, data)}
+    if in_lfs(path):
+        entry["lfs"] = {"oid": etag_of(path, data), "size": len(data), "pointerSize": 134}
+    return entry
+
+
+def folders_of(tree: Tree) -> set[str]:
+    parents = {str(parent) for path in tree for parent in Path(path).parents}
+    return parents - {"."}
 
 
 @dataclass(frozen=True)
@@ -45,9 +163,7 @@ class Request:
 
     method: str
     path: str
-    query: dict[str, str]
     headers: dict[str, str] = field(repr=False)
-    body: bytes = field(repr=False)
     status: int
 
 
@@ -55,11 +171,17 @@ class Request:
 class _Fault:
     path: re.Pattern[str]
     left: int | None
-    method: str | None
     status: int = 0
     after_handling: bool = False
     retry_after: int | None = None
     echoes: bool = False
+
+
+@dataclass(frozen=True)
+class _Answer:
+    status: int = 200
+    body: Any = None
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 class HubServer:
@@ -70,16 +192,14 @@ class HubServer:
         requests: what was asked, oldest first.
     """
 
-    def __init__(
-        self, port: int = 0, accounts: tuple[Account, ...] = (MAINTAINER, STRANGER)
-    ) -> None:
-        self.accounts = {account.token: account for account in accounts}
-        self.repos: dict[tuple[Kind, str], Repo] = {}
-        self.blobs: dict[str, bytes] = {}
+    def __init__(self) -> None:
+        self.accounts = {account.token: account for account in (MAINTAINER, STRANGER)}
+        self.repos: dict[tuple[str, str], Repo] = {}
         self.requests: list[Request] = []
         self.lock = threading.RLock()
         self._faults: list[_Fault] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), _handler_of(self))
+        handler = type("Handler", (_Handler,), {"hub": self})
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
@@ -99,7 +219,6 @@ class HubServer:
         path: str = "",
         times: int | None = 1,
         *,
-        method: str | None = None,
         after_handling: bool = False,
         retry_after: int | None = None,
         echoes: bool = False,
@@ -107,32 +226,32 @@ class HubServer:
         """Answer requests whose path matches with an error.
 
         Args:
-            status: the HTTP status.
+            status: the HTTP status; 0 closes the connection without an answer.
             path: regular expression that is searched in the path.
             times: how many requests; None for all from now on.
-            method: only this HTTP method.
             after_handling: do what was asked, then answer with the error.
             retry_after: seconds for the Retry-After header.
             echoes: repeat the Authorization header in the message.
         """
         self._faults.append(
-            _Fault(re.compile(path), times, method, status, after_handling, retry_after, echoes)
+            _Fault(re.compile(path), times, status, after_handling, retry_after, echoes)
         )
-
-    def cut_next(
-        self,
-        path: str = "",
-        times: int | None = 1,
-        *,
-        method: str | None = None,
-        after_handling: bool = False,
-    ) -> None:
-        """Close the connection without an answer; arguments as in `fail_next`."""
-        self._faults.append(_Fault(re.compile(path), times, method, 0, after_handling))
 
     def heal(self) -> None:
         """Forget all faults."""
         self._faults.clear()
+
+    def put(self, kind: str, id: str, files: Path | Tree, tag: str | None = None) -> Repo:
+        """Make files the newest commit of a repository, which is made if there is none."""
+        if isinstance(files, Path):
+            paths = [path for path in files.rglob("*") if path.is_file()]
+            files = {path.relative_to(files).as_posix(): path.read_bytes() for path in paths}
+        place = KINDS[kind], id
+        repo = self.repos[place] = self.repos.get(place) or Repo(*place)
+        repo.branches["main"] = repo.add_commit(repo.branches["main"], {**ATTRIBUTES, **files})
+        if tag is not None:
+            repo.tags[tag] = repo.branches["main"]
+        return repo
 
     def repo(self, kind: str, id: str) -> Repo:
         """A repository by kind (``dataset`` or ``datasets``) and id."""
@@ -144,22 +263,16 @@ class HubServer:
 
     def files(self, kind: str, id: str, revision: str = "main") -> dict[str, bytes]:
         """Path to content of every file of a revision."""
-        return {
-            path: file.data for path, file in self.repo(kind, id).commit_at(revision).tree.items()
-        }
+        return dict(self.repo(kind, id).commit_at(revision).tree)
 
-    def asked(self, path: str, method: str | None = None) -> list[Request]:
+    def asked(self, path: str) -> list[Request]:
         """Requests whose path matches."""
-        return [
-            request
-            for request in self.requests
-            if re.search(path, request.path) and method in (None, request.method)
-        ]
+        return [request for request in self.requests if re.search(path, request.path)]
 
-    def take_fault(self, method: str, path: str) -> _Fault | None:
+    def take_fault(self, path: str) -> _Fault | None:
         with self.lock:
             for fault in self._faults:
-                if fault.path.search(path) and fault.method in (None, method):
+                if fault.path.search(path):
                     if fault.left is not None:
                         fault.left -= 1
                         if not fault.left:
@@ -175,17 +288,6 @@ def unused_endpoint() -> str:
         return f"http://127.0.0.1:{probe.getsockname()[1]}"
 
 
-@dataclass(frozen=True)
-class _Answer:
-    status: int = 200
-    body: Any = None
-    headers: dict[str, str] = field(default_factory=dict)
-
-
-def _handler_of(hub: HubServer) -> type[BaseHTTPRequestHandler]:
-    return type("Handler", (_Handler,), {"hub": hub})
-
-
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     hub: HubServer
@@ -194,35 +296,29 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
     def _handle(self) -> None:
-        raw = self._read_body()  # always all of it, or the kept-alive connection breaks
-        url = urlsplit(self.path)
-        fault = self.hub.take_fault(self.command, url.path)
-        answer = _Answer()
+        # Always all of it, or the kept-alive connection breaks.
+        raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
+            while size := int(self.rfile.readline().split(b";")[0] or b"0", 16):
+                raw += self.rfile.read(size)
+                self.rfile.readline()
+            self.rfile.readline()
+        path = urlsplit(self.path).path
+        fault, answer = self.hub.take_fault(path), _Answer()
         if fault is None or fault.after_handling:
             with self.hub.lock:
                 try:
                     answer = _Exchange(self.hub, self, raw).answer()
                 except HubError as error:
                     answer = _error_answer(error)
-        if fault is not None and fault.status:
-            message = f"The test asked for {fault.status}"
-            if fault.echoes:
-                message = f"{message} of {self.headers.get('Authorization')}"
-            answer = _error_answer(
-                HubError(fault.status, message, _ERROR_CODES.get(fault.status)), fault.retry_after
-            )
-        cut = fault is not None and not fault.status
-        self.hub.requests.append(
-            Request(
-                self.command,
-                unquote(url.path),
-                dict(parse_qsl(url.query)),
-                {name.lower(): value for name, value in self.headers.items()},
-                raw,
-                0 if cut else answer.status,
-            )
-        )
-        if cut:
+        if fault is not None:
+            code = "RepoNotFound" if fault.status == 404 else ""
+            token = self.headers.get("Authorization") if fault.echoes else ""
+            message = f"The test asked for {fault.status} {token}"
+            answer = _error_answer(HubError(fault.status, message, code), fault.retry_after)
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.hub.requests.append(Request(self.command, unquote(path), headers, answer.status))
+        if not answer.status:
             self.close_connection = True
             with suppress(OSError):
                 self.connection.shutdown(socket.SHUT_RDWR)
@@ -231,22 +327,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _handle  # noqa: N815
 
-    def _read_body(self) -> bytes:
-        if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
-            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        chunks: list[bytes] = []
-        while size := int(self.rfile.readline().split(b";")[0] or b"0", 16):
-            chunks.append(self.rfile.read(size))
-            self.rfile.readline()
-        self.rfile.readline()
-        return b"".join(chunks)
-
     def _send(self, answer: _Answer) -> None:
-        body, headers = answer.body, {"Content-Length": "", **answer.headers}
+        body = answer.body
+        headers = {"Content-Type": "application/octet-stream"}
         if not isinstance(body, bytes):
             body = json.dumps(body).encode()
-            headers.setdefault("Content-Type", "application/json")
-        headers["Content-Length"] = answer.headers.get("Content-Length", str(len(body)))
+            headers = {"Content-Type": "application/json"}
+        headers |= {"Content-Length": str(len(body))} | answer.headers
         with suppress(BrokenPipeError, ConnectionResetError):
             self.send_response(answer.status)
             for name, value in headers.items():
@@ -257,18 +344,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _error_answer(error: HubError, retry_after: int | None = None) -> _Answer:
-    headers = {"X-Error-Message": error.message}
-    if error.code:
-        headers["X-Error-Code"] = error.code
+    headers = {"X-Error-Message": error.message, "X-Error-Code": error.code}
     if retry_after is not None:
         headers["Retry-After"] = str(retry_after)
     return _Answer(error.status, {"error": error.message}, headers)
-
-
-_REPO = r"(?P<id>[^/]+/[^/]+)"
-_WEB = r"/(?:(?P<kind>datasets|spaces)/)?"
-_API = rf"/api/(?P<kind>models|datasets|spaces)/{_REPO}"
-_Route = tuple[str, re.Pattern[str], Callable[..., _Answer]]
 
 
 class _Exchange:
@@ -285,8 +364,8 @@ class _Exchange:
             if self.method in methods.split() and (match := pattern.fullmatch(self.path)):
                 found = {name: unquote(value or "") for name, value in match.groupdict().items()}
                 if "id" in found:
-                    kind: Any = found.pop("kind") or "models"
-                    return respond(self, self.visible_repo(kind, found.pop("id")), **found)
+                    repo = self.visible_repo(found.pop("kind") or "models", found.pop("id"))
+                    return respond(self, repo, **found)
                 return respond(self, **found)
         raise HubError(404, "Repository not found", "RepoNotFound")
 
@@ -298,21 +377,15 @@ class _Exchange:
             raise HubError(401, "Invalid credentials in Authorization header")
         return account
 
-    def signed_in(self) -> Account:
-        if (account := self.account()) is None:
-            raise HubError(401, "Invalid username or password.")
-        return account
-
-    def writer(self, repo_id: str) -> Account:
-        if not (account := self.signed_in()).owns(repo_id):
-            raise HubError(
-                403, f"You don't have the rights to write to {repo_id} as {account.name}"
-            )
-        return account
-
-    def visible_repo(self, kind: Kind, id: str) -> Repo:
-        repo = self.hub.repo(kind, id)
+    def check_writer(self, repo_id: str, *, proposes: bool = False) -> None:
         account = self.account()
+        if account is None:
+            raise HubError(401, "Invalid username or password.")
+        if not (proposes or account.owns(repo_id)):
+            raise HubError(403, f"You don't have the rights to write to {repo_id}")
+
+    def visible_repo(self, kind: str, id: str) -> Repo:
+        repo, account = self.hub.repo(kind, id), self.account()
         if repo.private and not (account and account.owns(id)):
             raise HubError(404 if account else 401, "Repository not found", "RepoNotFound")
         return repo
@@ -325,142 +398,71 @@ class _Exchange:
         prefix = "" if repo.kind == "models" else f"{repo.kind}/"
         return f"{self.hub.endpoint}/{prefix}{repo.id}"
 
-    # Accounts and repositories
-
     def validate_yaml(self) -> _Answer:
         try:
-            card = front_matter(self.json()["content"])
+            front_matter(self.json()["content"])
         except yaml.YAMLError as error:
-            fault = {"message": str(error).replace("\n", " ")}
-            return _Answer(400, {"errors": [fault], "warnings": []})
-        warnings = [] if card else [{"message": "empty or missing yaml metadata in repo card"}]
-        return _Answer(body={"errors": [], "warnings": warnings})
+            message = str(error).replace("\n", " ")
+            return _Answer(400, {"errors": [{"message": message}], "warnings": []})
+        return _Answer(body={"errors": [], "warnings": []})
 
     def create_repo(self) -> _Answer:
-        asked = self.json()
-        account = self.signed_in()
-        id = f"{asked.get('organization') or account.name}/{asked['name']}"
-        self.writer(id)
-        kind = KINDS[asked.get("type") or "model"]
-        private = asked.get("visibility") == "private" or bool(asked.get("private"))
-        if (existing := self.hub.repos.get((kind, id))) is not None:
-            told = {"error": "You already created this repo", "url": self.web_url(existing)}
-            return _Answer(409, told)
-        repo = self.hub.repos[kind, id] = Repo(kind, id, private, asked.get("sdk"))
+        wanted = self.json()
+        account = self.account()
+        id = f"{wanted.get('organization') or (account and account.name)}/{wanted['name']}"
+        self.check_writer(id)
+        kind = KINDS[wanted.get("type") or "model"]
+        private = wanted.get("visibility") == "private" or bool(wanted.get("private"))
+        if (kind, id) in self.hub.repos:
+            return _Answer(409, {"error": "exists", "url": self.web_url(self.hub.repo(kind, id))})
+        repo = self.hub.repos[kind, id] = Repo(kind, id, private)
         return _Answer(body={"url": self.web_url(repo), "name": id, "id": id})
 
     def repo_info(self, repo: Repo, revision: str = "main") -> _Answer:
-        return _Answer(body=repo.described(revision, _is_true(self.query.get("blobs"))))
-
-    # Uploads and commits
+        return _Answer(body=repo.described(revision))
 
     def preupload(self, repo: Repo, revision: str) -> _Answer:
-        proposes = _is_true(self.query.get("create_pr")) or revision in repo.pulls
-        account = self.signed_in() if proposes else self.writer(repo.id)
-        assert account
+        self.check_writer(repo.id, proposes=self.proposes(repo, revision))
         tree = repo.commit_at(revision).tree
+        names = [file["path"] for file in self.json()["files"]]
         files = [
-            {
-                "path": file["path"],
-                "shouldIgnore": False,
-                "oid": tree[file["path"]].etag if file["path"] in tree else None,
-                "uploadMode": self.upload_mode(file["path"], file["size"]),
-            }
-            for file in self.json()["files"]
+            {"path": name, "shouldIgnore": False, "uploadMode": "regular"}
+            | {"oid": etag_of(name, tree[name]) if name in tree else None}
+            for name in names
         ]
         return _Answer(body={"files": files})
 
-    def upload_mode(self, path: str, size: int) -> str:
-        large = LFS_NAMES.search(path) or size > LFS_BYTES
-        return "lfs" if large else "regular"
-
-    def lfs_batch(self, repo: Repo) -> _Answer:
-        self.signed_in()
-        objects: list[Json] = []
-        for asked in self.json()["objects"]:
-            told: Json = {"oid": asked["oid"], "size": asked["size"]}
-            if asked["oid"] not in self.hub.blobs:
-                href = f"{self.hub.endpoint}/lfs/{asked['oid']}"
-                told["actions"] = {"upload": {"href": href}, "verify": {"href": f"{href}/verify"}}
-            objects.append(told)
-        return _Answer(
-            body={"transfer": "basic", "objects": objects},
-            headers={"Content-Type": "application/vnd.git-lfs+json"},
-        )
-
-    def lfs_upload(self, oid: str) -> _Answer:
-        if hashlib.sha256(self.raw).hexdigest() != oid:
-            raise HubError(400, "sha256 mismatch")
-        self.hub.blobs[oid] = self.raw
-        return _Answer(body=b"")
-
-    def lfs_verify(self, oid: str) -> _Answer:
-        asked = self.json()
-        if len(self.hub.blobs.get(oid, b"")) != asked.get("size"):
-            raise HubError(404, "LFS object not found")
-        return _Answer(body={})
+    def proposes(self, repo: Repo, revision: str) -> bool:
+        return _is_true(self.query.get("create_pr")) or revision in repo.pulls
 
     def commit(self, repo: Repo, revision: str) -> _Answer:
-        proposes = _is_true(self.query.get("create_pr"))
-        pulled = revision in repo.pulls
-        account = self.signed_in() if proposes or pulled else self.writer(repo.id)
-        if not (proposes or pulled or revision in repo.branches):
-            raise HubError(404, f"Invalid rev id: {revision}", "RevisionNotFound")
-        operations = [json.loads(line) for line in self.raw.splitlines() if line.strip()]
-        header = operations[0]["value"]
+        self.check_writer(repo.id, proposes=self.proposes(repo, revision))
+        header, *operations = (json.loads(line) for line in self.raw.splitlines() if line.strip())
         parent = repo.commit_at(revision)
-        if header.get("parentCommit") not in (None, parent.id):
+        if header["value"].get("parentCommit") not in (None, parent.id):
             raise HubError(412, "A commit has happened since. Please refresh and try again.")
-        tree = self._tree_after(parent.tree, operations[1:])
-        title, description = header["summary"], header.get("description") or ""
-        commit = repo.add_commit(parent.id, tree, title, description, account.name)
-        url = self.web_url(repo)
-        told: Json = {
-            "success": True,
-            "commitOid": commit.id,
-            "commitUrl": f"{url}/commit/{commit.id}",
-            "hookOutput": "",
-        }
-        if proposes:
-            pull = repo.open_pull(title, account.name)
-            revision = f"refs/pr/{pull.num}"
-            told["pullRequestUrl"] = f"{url}/discussions/{pull.num}"
-        if revision in repo.pulls:
-            repo.pulls[revision] = commit.id
-        else:
-            repo.branches[revision] = commit.id
-        return _Answer(body=told)
-
-    def _tree_after(self, tree: dict[str, File], operations: list[Json]) -> dict[str, File]:
-        tree = dict(tree)
+        tree = dict(parent.tree)
         for operation in operations:
-            value = operation["value"]
-            path = value["path"]
+            path = operation["value"]["path"]
             if operation["key"] == "file":
-                tree[path] = File(base64.b64decode(value["content"]))
-            elif operation["key"] == "lfsFile":
-                if value["oid"] not in self.hub.blobs:
-                    raise HubError(400, f"LFS object {value['oid']} was never uploaded")
-                tree[path] = File(self.hub.blobs[value["oid"]], lfs=True)
-            elif operation["key"] in ("deletedFile", "deletedFolder"):
-                folder = path.rstrip("/") + "/"
-                kept = {
-                    name: file
-                    for name, file in tree.items()
-                    if name != path and not name.startswith(folder)
-                }
-                if len(kept) == len(tree):
-                    message = f"A file with this name doesn't exist: {path}"
-                    raise HubError(404, message, "EntryNotFound")
-                tree = kept
+                tree[path] = base64.b64decode(operation["value"]["content"])
             else:
-                raise HubError(400, f"Unknown operation {operation['key']}")
-        return tree
-
-    # Refs and history
+                tree.pop(path)
+        id = repo.add_commit(parent.id, tree)
+        url = self.web_url(repo)
+        told: Json = {"success": True, "commitOid": id, "commitUrl": f"{url}/commit/{id}"}
+        if _is_true(self.query.get("create_pr")):
+            number = len(repo.pulls) + 1
+            repo.pulls[f"refs/pr/{number}"] = id
+            told["pullRequestUrl"] = f"{url}/discussions/{number}"
+        elif revision in repo.pulls:
+            repo.pulls[revision] = id
+        else:
+            repo.branches[revision] = id
+        return _Answer(body=told | {"hookOutput": ""})
 
     def create_tag(self, repo: Repo, revision: str) -> _Answer:
-        self.writer(repo.id)
+        self.check_writer(repo.id)
         name = self.json()["tag"]
         if name in repo.tags:
             raise HubError(409, f"Reference already exists: {name}")
@@ -474,90 +476,55 @@ class _Exchange:
                 for name, commit in refs.items()
             ]
 
-        pulls = repo.pulls if _is_true(self.query.get("include_prs")) else {}
-        return _Answer(
-            body={
-                "branches": told(repo.branches, "refs/heads/"),
-                "tags": told(repo.tags, "refs/tags/"),
-                "converts": [],
-                "pullRequests": told(pulls, ""),
-            }
-        )
+        branches, tags = told(repo.branches, "refs/heads/"), told(repo.tags, "refs/tags/")
+        return _Answer(body={"branches": branches, "tags": tags, "converts": []})
 
     def history(self, repo: Repo, revision: str) -> _Answer:
-        return _Answer(
-            body=[
-                {
-                    "id": commit.id,
-                    "title": commit.title,
-                    "message": commit.description,
-                    "date": commit.date,
-                    "authors": [{"user": commit.author}],
-                }
-                for commit in repo.history(revision)
-            ]
-        )
-
-    # Files
+        about = {"title": "", "message": "", "date": "2026-01-01T00:00:00.000Z", "authors": []}
+        return _Answer(body=[about | {"id": commit.id} for commit in repo.history(revision)])
 
     def tree(self, repo: Repo, revision: str, folder: str = "") -> _Answer:
-        recursive = _is_true(self.query.get("recursive"))
-        return _Answer(body=repo.commit_at(revision).listing(folder, recursive))
+        tree = repo.commit_at(revision).tree
+        folders = folders_of(tree)
+        if folder and folder not in folders:
+            raise HubError(404, f"{folder} does not exist", "EntryNotFound")
+        prefix, recursive = f"{folder}/" if folder else "", _is_true(self.query.get("recursive"))
+        below = [path for path in sorted({*folders, *tree}) if path.startswith(prefix)]
+        wanted = [path for path in below if recursive or "/" not in path[len(prefix) :]]
+        return _Answer(body=[entry_of(path, tree) for path in wanted])
 
     def paths_info(self, repo: Repo, revision: str) -> _Answer:
-        commit = repo.commit_at(revision)
+        tree = repo.commit_at(revision).tree
         is_json = "json" in self.headers.get("Content-Type", "")
-        asked: Any = self.json() if is_json else parse_qs(self.raw.decode())
-        folders = commit.folders()
-        return _Answer(
-            body=[
-                commit.tree[path].described(path) if path in commit.tree else described_folder(path)
-                for path in asked["paths"]
-                if path in commit.tree or path in folders
-            ]
-        )
+        wanted: Any = self.json() if is_json else parse_qs(self.raw.decode())
+        known = {*tree, *folders_of(tree)}
+        return _Answer(body=[entry_of(path, tree) for path in wanted["paths"] if path in known])
 
     def resolve(self, repo: Repo, revision: str, path: str) -> _Answer:
-        commit: Commit = repo.commit_at(revision)
-        if (file := commit.tree.get(path)) is None:
+        commit = repo.commit_at(revision)
+        headers = {"X-Repo-Commit": commit.id, "Accept-Ranges": "bytes"}
+        if (data := commit.tree.get(path)) is None:
             answer = _error_answer(HubError(404, "Entry not found", "EntryNotFound"))
-            answer.headers["X-Repo-Commit"] = commit.id
+            answer.headers.update(headers)
             return answer
-        headers = {
-            "X-Repo-Commit": commit.id,
-            "ETag": f'"{file.etag}"',
-            "Accept-Ranges": "bytes",
-            "Content-Type": "application/octet-stream",
-        }
-        if file.lfs:
-            headers |= {
-                "X-Linked-ETag": f'"{file.sha256}"',
-                "X-Linked-Size": str(len(file.data)),
-            }
-        if self.method == "HEAD":
-            return _Answer(200, b"", headers | {"Content-Length": str(len(file.data))})
-        asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
-        if asked is None:
-            return _Answer(200, file.data, headers)
-        start, last = int(asked[1]), min(int(asked[2] or len(file.data)), len(file.data) - 1)
-        headers["Content-Range"] = f"bytes {start}-{last}/{len(file.data)}"
-        return _Answer(206, file.data[start : last + 1], headers)
-
-    def pull_requests(self, repo: Repo) -> _Answer:
-        listed = [
-            repo.described_pull(pull)
-            for pull in repo.discussions.values()
-            if self.query.get("status") != "open" or pull.status == "open"
-        ]
-        page = listed if self.query.get("p", "0") == "0" else []
-        return _Answer(body={"discussions": page, "count": len(listed), "start": 0})
+        headers["ETag"] = f'"{etag_of(path, data)}"'
+        if in_lfs(path):
+            headers |= {"X-Linked-ETag": headers["ETag"], "X-Linked-Size": str(len(data))}
+        part = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+        if part is None or self.method == "HEAD":
+            return _Answer(200, data, headers)
+        start, last = int(part[1]), min(int(part[2] or len(data)), len(data) - 1)
+        headers["Content-Range"] = f"bytes {start}-{last}/{len(data)}"
+        return _Answer(206, data[start : last + 1], headers)
 
 
 def _is_true(value: str | None) -> bool:
     return (value or "").lower() in ("1", "true")
 
 
-_ROUTES: list[_Route] = [
+_REPO = r"(?P<id>[^/]+/[^/]+)"
+_API = rf"/api/(?P<kind>models|datasets|spaces)/{_REPO}"
+_ROUTES: list[tuple[str, re.Pattern[str], Callable[..., _Answer]]] = [
     (methods, re.compile(pattern), respond)
     for methods, pattern, respond in (
         ("POST", "/api/validate-yaml", _Exchange.validate_yaml),
@@ -571,13 +538,9 @@ _ROUTES: list[_Route] = [
         ("GET", rf"{_API}/commits/(?P<revision>[^/]+)", _Exchange.history),
         ("GET", rf"{_API}/tree/(?P<revision>[^/]+)(?:/(?P<folder>.*))?", _Exchange.tree),
         ("POST", rf"{_API}/paths-info/(?P<revision>[^/]+)", _Exchange.paths_info),
-        ("GET", rf"{_API}/discussions", _Exchange.pull_requests),
-        ("PUT", r"/lfs/(?P<oid>[0-9a-f]{64})", _Exchange.lfs_upload),
-        ("POST", r"/lfs/(?P<oid>[0-9a-f]{64})/verify", _Exchange.lfs_verify),
-        ("POST", rf"{_WEB}{_REPO}\.git/info/lfs/objects/batch", _Exchange.lfs_batch),
         (
             "GET HEAD",
-            rf"{_WEB}{_REPO}/(?:resolve|raw)/(?P<revision>[^/]+)/(?P<path>.+)",
+            rf"/(?:(?P<kind>datasets|spaces)/)?{_REPO}/resolve/(?P<revision>[^/]+)/(?P<path>.+)",
             _Exchange.resolve,
         ),
     )

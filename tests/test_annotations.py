@@ -99,14 +99,6 @@ def test_the_verdicts_of_a_careless_reader_do_not_count() -> None:
         assert set(annotations) == set(IDS)
 
 
-def test_who_reads_a_file_is_told_who_was_careless(tmp_path: Path) -> None:
-    file = AnnotationFile(tmp_path / "annotations.jsonl")
-    file.append([annotation(id, "Ada") for id in IDS])
-    file.append([annotation(trap_of(id), "Ada") for id in IDS[:3]])
-    with pytest.warns(UserWarning, match="Ada"):
-        assert not list(Annotations.read([file.path]))
-
-
 @given(GIVEN, GIVEN, st.data())
 def test_a_file_that_was_cut_loses_the_cut_line_alone(
     tmp_path_factory: pytest.TempPathFactory,

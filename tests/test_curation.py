@@ -199,13 +199,6 @@ def test_texts_without_a_readable_answer_do_not_hold_up_the_rest(
     assert any("ugly" in item.text for item in items)
     assert rows_of(config, tmp_path / "suite")
 
-    class Silent(People):
-        def annotate(self, items: Sequence[Item]) -> list[Annotation]:
-            return []
-
-    with pytest.raises(BuildError, match="a: "):
-        read_by(config_for(corpus_path, tmp_path / "silent"), Silent("a"))
-
 
 # People, who fill sheets.
 
@@ -332,17 +325,6 @@ def test_answers_with_faults_get_one_clear_error_and_add_nothing(
         take_answers(path, read_sheets(tmp_path), "Ada", file)
     assert "answers.csv" in error.value.problem
     assert named in error.value.problem
-    assert not file.path.exists()
-
-
-def test_answers_of_who_did_not_read_are_refused_whole(tmp_path: Path) -> None:
-    (sheet,) = write_sheets(ITEMS, tmp_path, round="sentences", seed=0)
-    rows = fill(sheet.with_suffix(".csv"), frozenset())
-    path = tmp_path / "answers.csv"
-    path.write_text(filled([row | {"natural": "2"} for row in rows]), encoding="utf-8")
-    file = AnnotationFile(tmp_path / "annotations.jsonl")
-    with pytest.raises(BuildError, match="Ada"):
-        take_answers(path, read_sheets(tmp_path), "Ada", file)
     assert not file.path.exists()
 
 
@@ -485,5 +467,5 @@ def test_the_key_comes_from_the_environment_and_stays_there(
     done = run(*command)
     assert (done.exit_code, KEY in done.output) == (0, False)
     assert {asked.authorization for asked in server.asked} == {f"Bearer {KEY}"}
-    for path in tmp_path.rglob("*"):
-        assert not path.is_file() or KEY.encode() not in path.read_bytes()
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any(KEY.encode() in path.read_bytes() for path in files)

@@ -121,7 +121,7 @@ def test_from_a_corpus_to_a_leaderboard_and_a_second_version(
     told = maintainer.s2lct("leaderboard", "check", submission, "--suite", suite, "--rescore")
     assert "accepted" in told
     assert "scored again" in told
-    hub.server.repo("dataset", RESULTS).merge(1, "maintainer")
+    hub.server.repo("dataset", RESULTS).merge(1)
 
     # The leaderboard.
     board = ("leaderboard", "build", RESULTS, "--suite", DATASET, "--out", "site")

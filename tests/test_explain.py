@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -15,20 +16,24 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 from typer.testing import CliRunner
 
+from s2lct.analysis.commands.models import explain as explain_command
 from s2lct.analysis.explain.attribution import attribute, method_of
 from s2lct.analysis.explain.report import ExplanationFile, aggregate, html_page
 from s2lct.analysis.explain.search import (
     Explanation,
     Options,
-    chosen_rows,
+    chosen_failures,
     explain,
     interval,
     smallest_set,
 )
 from s2lct.analysis.explain.words import MaskedLMFiller, filled, kinds_of, words_of
 from s2lct.analysis.judge import Judge
+from s2lct.analysis.reproduce import s2lct_tables
+from s2lct.analysis.reproduce.commands import reproduce
 from s2lct.cli.main import app
 from s2lct.leaderboard.models.network import Network
+from s2lct.suite import cases as suite_cases
 from s2lct.suite.cases import Case, load_cases
 
 pytestmark = [pytest.mark.shipped_models, pytest.mark.usefixtures("own_cache")]
@@ -89,7 +94,7 @@ def keyword_network() -> Network:
     import torch
     from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
-    from s2lct.builder.models.encoder import encoder_path
+    from s2lct.builder.models.shipped import encoder_path
 
     tokenizer = AutoTokenizer.from_pretrained(encoder_path())
     config = BertConfig(
@@ -122,15 +127,31 @@ def keyword_network() -> Network:
 TEXT = f"The first film of the year, with all its {KEYWORD}, is two hours long."
 
 
-def test_of_a_function_with_a_keyword_the_keyword_alone_is_kept() -> None:
-    judge = negative_if(lambda words: KEYWORD in words)
+@pytest.mark.parametrize(
+    ("condition", "text", "kept"),
+    [
+        (lambda words: KEYWORD in words, TEXT, [KEYWORD]),
+        (
+            lambda words: {"not", "good"} <= words,
+            "The acting is not in any way as good as that.",
+            ["not", "good"],
+        ),
+        (lambda words: True, TEXT, []),
+    ],
+)
+def test_of_a_rule_the_words_that_it_needs_are_kept(
+    condition: Callable[[set[str]], bool], text: str, kept: list[str]
+) -> None:
+    judge = negative_if(condition)
     assert method_of(judge) == "Kernel SHAP"
-    (explained,) = explain(judge, [row(TEXT)], FILLER)
-    assert kept_words(explained) == [KEYWORD]
-    assert (explained.prediction, explained.failed) == ("negative", True)
-    assert explained.probability == 1.0
-    assert explained.nothing_shown == 0.0
-    assert explained.kept[0].without == 0.0
+    (explained,) = explain(judge, [row(text)], FILLER)
+    assert kept_words(explained) == kept
+    assert (explained.prediction, explained.probability) == ("negative", 1.0)
+    assert explained.nothing_shown == float(not kept)
+    assert [word.without for word in explained.kept] == [0.0] * len(kept)
+    if text == TEXT and kept:
+        expected = [float(word.text == KEYWORD) for word in words_of(TEXT)]
+        assert attribute(judge, TEXT, 0) == pytest.approx(expected, abs=0.1)
 
 
 def test_of_a_network_with_a_keyword_the_whole_word_alone_is_kept(
@@ -143,20 +164,6 @@ def test_of_a_network_with_a_keyword_the_whole_word_alone_is_kept(
     assert kept_words(explained) == [KEYWORD]
     by_share = sorted(explained.words, key=lambda word: -word.contribution)
     assert by_share[0].text == KEYWORD
-
-
-def test_two_keywords_that_are_needed_together_are_both_kept() -> None:
-    judge = negative_if(lambda words: {"not", "good"} <= words)
-    text = "The acting is not in any way as good as that."
-    (explained,) = explain(judge, [row(text)], FILLER)
-    assert kept_words(explained) == ["not", "good"]
-
-
-def test_an_answer_that_needs_no_word_rests_on_none() -> None:
-    judge = negative_if(lambda words: True)
-    (explained,) = explain(judge, [row(TEXT)], FILLER)
-    assert explained.kept == ()
-    assert explained.nothing_shown == 1.0
 
 
 def test_contributions_add_up_over_whole_words(keyword_network: Network) -> None:
@@ -180,12 +187,6 @@ def test_a_networks_neutral_between_two_classes_has_contributions_too(
     shares = attribute(judge, TEXT, 1)
     assert np.isfinite(shares).all()
     assert np.abs(shares).sum() > 0
-
-
-def test_black_boxes_contributions_are_those_of_the_rule() -> None:
-    judge = negative_if(lambda words: KEYWORD in words)
-    expected = [float(word.text == KEYWORD) for word in words_of(TEXT)]
-    assert attribute(judge, TEXT, 0) == pytest.approx(expected, abs=0.1)
 
 
 @given(data=st.data(), size=st.integers(0, 6))
@@ -346,56 +347,44 @@ def test_words_that_operations_bring_are_of_the_template(
     assert " ".join(word.text for word, kind in kinds if kind == "template") == expected
 
 
-def test_failures_are_chosen_beside_their_passing_seeds() -> None:
+def test_failures_of_different_families_are_chosen_first() -> None:
     rows = [
         row("seed one", "a"),
         row("seed one, worse", "a1", kind="expansion", seed_id="a"),
         row("seed one, also worse", "a2", kind="expansion", seed_id="a"),
         row("seed two, worse", "b"),
         row("seed two, far worse", "b1", kind="expansion", seed_id="b"),
-        row("seed three", "c"),
         row("seed three, worse", "c1", kind="expansion", seed_id="c"),
     ]
     predicted = [0 if "worse" in one.text else 2 for one in rows]
 
-    def ids(**options: Any) -> list[str]:
-        return [one.id for one in chosen_rows(rows, predicted, **options)]
+    def ids(most: int | None = None) -> list[str]:
+        return [one.id for one in chosen_failures(rows, predicted, most)]
 
-    assert ids(pass_to_fail=True) == ["a", "a1", "a2", "c", "c1"]
-    assert ids(pass_to_fail=True, limit=2) == ["a", "a1", "c", "c1"]  # of two families
     assert ids() == ["a1", "a2", "b", "b1", "c1"]
-    assert ids(limit=3) == ["a1", "b", "c1"]
+    assert ids(3) == ["a1", "b", "c1"]
 
 
-@pytest.fixture(scope="module")
-def explained_pairs() -> list[Explanation]:
-    template = '{before} says, "{S}"'
-    text = 'My <b>friend</b> says, "A dreadful film."'
-    worse = text.replace("film", "feature film")
-    start = worse.index("feature")
-    passing = row(text, "a", template=template)
-    failing = row(
-        worse,
+def test_the_page_says_what_failures_rest_on() -> None:
+    text = 'My <b>friend</b> says, "A dreadful feature film."'
+    start = text.index("feature")
+    case = row(
+        text,
         "b",
         kind="expansion",
-        seed_id="a",
-        inserted=("feature",),
-        template=template.replace("{before}", "My <b>friend</b>"),
+        template='My <b>friend</b> says, "{S}"',
         places=((start, start + len("feature")),),
     )
     judge = negative_if(lambda words: {"dreadful", "feature", "friend"} <= words)
-    return explain(judge, [passing, failing], FILLER)
-
-
-def test_the_page_says_what_failures_rest_on(explained_pairs: list[Explanation]) -> None:
-    (found,) = aggregate(explained_pairs)
+    explained = explain(judge, [case], FILLER)
+    (found,) = aggregate(explained)
     assert (found.failures, found.kept, found.template) == (1, 3, 1)
     assert (found.source_alone, found.unprompted) == (0, 0)
     assert found.commonest == "dreadful 1/1, feature 1/1, friend 1/1"
-    assert found.words == len(explained_pairs[1].words)
+    assert found.words == len(explained[0].words)
     file = ExplanationFile(
         suite="s", suite_fingerprint="", model="m", model_fingerprint="", label_rule="",
-        fillings="", attribution="", options=Options(), explanations=tuple(explained_pairs),
+        fillings="", attribution="", options=Options(), explanations=tuple(explained),
     )  # fmt: skip
     html = html_page(file)
     assert html.index('class="lead"') < html.index(">dreadful</mark>") < html.index("<table")
@@ -414,5 +403,34 @@ def test_the_command_writes_explanations_and_their_page(suite_folder: Path, tmp_
     file = json.loads(out.read_text(encoding="utf-8"))
     assert len(file["explanations"]) == 2
     assert file["attribution"] == "Kernel SHAP"
-    assert all(one["failed"] and one["capability"] == "LC7" for one in file["explanations"])
+    assert all(one["capability"] == "LC7" for one in file["explanations"])
     assert "vader is held to wrong predictions by" in page.read_text(encoding="utf-8")
+
+
+def test_explanations_count_the_sets_that_explain_finds(
+    suite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (s2lct_tables, suite_cases):  # two capabilities alone, which is quick
+        monkeypatch.setattr(
+            module, "load_cases", lambda suite: load_cases(suite).select(["LC2", "LC4"])
+        )
+    options: dict[str, Any] = {"suite": str(suite_folder), "limit": 2}
+    made = reproduce("s2lct-explanations", model=("vader",), **options, out=tmp_path)
+    explain_command("vader", **options, out=tmp_path / "explain.json")
+    by_capability: dict[str, list[dict[str, Any]]] = {}
+    for one in json.loads((tmp_path / "explain.json").read_text("utf-8"))["explanations"]:
+        by_capability.setdefault(one["capability"], []).append(one)
+    (table,) = made.tables
+    rows = {row[1]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
+    assert set(rows) == set(by_capability)
+    for name, explained in by_capability.items():
+        kept = [[word for word in one["words"] if word["kept"]] for one in explained]
+        row = rows[name]
+        assert row["failures"] == len(explained) <= 2
+        assert row["words kept"] == pytest.approx(fmean(map(len, kept)))
+        assert row["words in all"] == pytest.approx(fmean(len(one["words"]) for one in explained))
+        parts = [{word["part"] for word in words} for words in kept]
+        assert row["on the template"] == sum("template" in of for of in parts)
+        assert row["on the sentence alone"] == sum(of == {"source"} for of in parts)
+        assert row["on nothing"] == sum(not of for of in parts)
+        assert row["mean P"] == pytest.approx(fmean(one["probability"] for one in explained))

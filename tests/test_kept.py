@@ -13,7 +13,7 @@ import pytest
 from s2lct.errors import OutputError, ScoringError
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.scoring import ask
-from s2lct.leaderboard.scoring.score import figures, score
+from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 
 TEXTS = ("A good film.", "A bad film.")
@@ -60,11 +60,11 @@ def test_predictions_are_kept_by_text_alone(cache: Path) -> None:
 
 def test_a_suite_that_reuses_ids_changes_no_figure(suite_folder: Path, cache: Path) -> None:
     official, vader = load_cases(suite_folder), load_classifier("vader")
-    expected = figures(score(vader, official))
+    expected = score(vader, official).figures
     for text in ("A wonderful film.", "A terrible film."):
         cases = tuple(replace(case, text=text) for case in official.cases)
         score(vader, replace(official, cases=cases), cache=cache)
-        assert figures(score(vader, official, cache=cache)) == expected
+        assert score(vader, official, cache=cache).figures == expected
 
 
 def test_predictions_of_another_model_or_version_do_not_count(

@@ -11,7 +11,7 @@ from datasets import Dataset
 from tiny_models import save_tiny_classifier, tiny_classifier
 
 from s2lct import score
-from s2lct.dataset_script.metric.s2lct import S2lct
+from s2lct.dataset_script.s2lct import S2lct
 from s2lct.errors import ScoringError
 from s2lct.labels import check_label_map
 from s2lct.leaderboard.answers.label_rules import rule_for

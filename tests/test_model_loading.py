@@ -14,7 +14,7 @@ from tiny_models import save_tiny_classifier
 
 from s2lct.builder.models import encoder as encoder_module
 from s2lct.builder.models import load_masked_language_model, load_parser, load_tagger
-from s2lct.builder.models.encoder import encoder_path
+from s2lct.builder.models.shipped import encoder_path
 from s2lct.errors import ModelError
 
 pytestmark = pytest.mark.shipped_models

@@ -10,7 +10,7 @@ import nltk.downloader
 import pytest
 import torch
 
-from s2lct.builder.language.tree import read_tree
+from s2lct.builder.language.grammar import read_tree
 from s2lct.builder.models import load_parser
 from s2lct.builder.records import Token
 from s2lct.errors import ModelError
@@ -61,7 +61,7 @@ def model_folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         T5Config,
     )
 
-    from s2lct.builder.models.published_benepar import PublishedChartParser
+    from s2lct.builder.models.benepar_parser import PublishedChartParser
 
     words = ["[PAD]", "</s>", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "film", "is", "long", "."]
     vocabulary = {word: number for number, word in enumerate(words)}

@@ -19,7 +19,6 @@ from typer.testing import CliRunner
 from s2lct.analysis.coverage.criteria import Coverage, build_metrics
 from s2lct.analysis.coverage.encoder import EncoderModel, Text, load_encoder
 from s2lct.analysis.coverage.masks import Masks, Vocabulary
-from s2lct.analysis.coverage.measure import measure
 from s2lct.analysis.judge import Judge
 from s2lct.analysis.reproduce.mncover_filtering import (
     PRINTED,
@@ -39,12 +38,10 @@ from s2lct.analysis.reproduce.mncover_tables import (
     fidelity_verdict,
     neurons_of,
     reach,
-    union_rows,
 )
 from s2lct.analysis.reproduce.runner import Inputs, described
 from s2lct.builder.records import Sentence
 from s2lct.cli.main import app
-from s2lct.errors import AnalysisError
 from s2lct.labels import LABELS
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -91,90 +88,34 @@ def metrics(encoder: EncoderModel) -> dict[str, Coverage]:
 
 @pytest.fixture
 def files(tmp_path: Path, encoder: EncoderModel) -> dict[str, Path]:
-    corpus = "text,label,split\n" + "".join(f'"{text}",positive,train\n' for text in TRAIN)
-    corpus += '"Held out, all of it.",negative,test\n'
-    (tmp_path / "corpus.csv").write_text(corpus, encoding="utf-8")
+    rows = [f'"{text[:-1]} {n}.",positive,train' for text in TRAIN for n in range(4)]
+    rows += [f'"{text[:-1]} in {part} {n}.",negative,{part}'
+             for n, text in enumerate(TEXTS) for part in ("dev", "test")]  # fmt: skip
+    corpus = tmp_path / "corpus.csv"
+    corpus.write_text("\n".join(["text,label,split", *rows]), encoding="utf-8")
+    tests = {"negation": (NEGATION, ["positive"]), "typos": (MORE, ["neutral", "negative"])}
     mft = [
-        {"test": "negation", "capability": "Negation", "texts": [text], "expected": ["positive"]}
-        for text in NEGATION
+        {"test": test, "capability": "C", "texts": [text], "expected": expected}
+        for test, (texts, expected) in tests.items()
+        for text in texts
     ]
-    mft += [
-        {"test": "typos", "capability": "R", "texts": [text], "expected": ["neutral", "negative"]}
-        for text in MORE
-    ]
-    random_masks(encoder).save(tmp_path / "masks.safetensors")
-    return {
-        "mft": write_rows(tmp_path / "mft.jsonl", mft),
-        "masks": tmp_path / "masks.safetensors",
-        "corpus": tmp_path / "corpus.csv",
-    }
+    masks = tmp_path / "masks.safetensors"
+    random_masks(encoder).save(masks)
+    return {"mft": write_rows(tmp_path / "mft.jsonl", mft), "masks": masks, "corpus": corpus}
 
 
-def sections(encoder: EncoderModel, text: Text, ranges: Any, masks: Masks | None) -> set[Any]:
-    """The sections that a text lies in, a value at a time."""
-    found = set()
-    table = masks.vocabulary.table(encoder.tokenizer).tolist() if masks is not None else []
-    for neuron, value, words in values(encoder, text):
-        if masks is not None:
-            entries = tuple(table[word] for word in words)
-            of = masks.words if len(entries) == 1 else masks.pairs
-            if not of[entries if len(entries) > 1 else entries[0]]:
-                continue
-        low, high = ranges.get(neuron, (0.0, 0.0))
-        if low < high and low <= value <= high:
-            found.add((neuron, min(int((value - low) * 10 / (high - low)), 9)))
-    return found
+def value_of(encoder: EncoderModel, metric: Coverage, texts: list[str]) -> float:
+    return metric.emptied().cover(encoder, texts).value
 
 
-def values(encoder: EncoderModel, text: Text) -> list[Any]:
-    given = (text,) if isinstance(text, str) else text
-    inputs = encoder.tokenizer(*given, return_tensors="pt")
-    with torch.no_grad():
-        out = encoder.model(**inputs, output_hidden_states=True, output_attentions=True)
-    ids = inputs["input_ids"][0].tolist()
-    found: list[Any] = []
-    for layer, states in enumerate(out.hidden_states):
-        for t, row in enumerate(states[0].tolist()):
-            found += [((layer, t, d), value, (ids[t],)) for d, value in enumerate(row)]
-    for layer, heads in enumerate(out.attentions):
-        for head, matrix in enumerate(heads[0].tolist()):
-            for i, row in enumerate(matrix):
-                found += [
-                    ((layer, head, i, j), value, (ids[i], ids[j])) for j, value in enumerate(row)
-                ]
-    return found
-
-
-def slow_increments(
-    encoder: EncoderModel, tests: dict[str, list[Text]], masks: Masks | None, *, empty: bool
-) -> dict[str, list[float]]:
-    ranges: dict[Any, tuple[float, float]] = {}
-    for text in TRAIN:
-        for neuron, value, _ in values(encoder, text):
-            low, high = ranges.get(neuron, (value, value))
-            ranges[neuron] = min(low, value), max(high, value)
-    start = set() if empty else set().union(*(sections(encoder, t, ranges, masks) for t in TRAIN))
-    total = 10 * (3 * 128 * 16 + 2 * 2 * 128 * 128)
-    found: dict[str, list[float]] = {}
-    for name, cases in tests.items():
-        covered = set(start)
-        for text in cases:
-            new = sections(encoder, text, ranges, masks) - covered
-            found.setdefault(name, []).append(len(new) / total)
-            covered |= new
-    return found
-
-
-def options_of(files: dict[str, Path], folder: Path, out: Path, **more: Any) -> list[str]:
-    words = ["reproduce", "mncover-table1", "--model", str(folder), "--out", str(out)]
+def options_of(files: dict[str, Path], folder: Path, out: Path, name: str = "table1") -> list[str]:
+    words = ["reproduce", f"mncover-{name}", "--model", str(folder), "--out", str(out)]
     words += ["--reference", f"csv:{files['corpus']}", "--masks", str(files["masks"])]
-    words += ["--checklist", str(files["mft"])]
-    return words + [word for name, value in more.items() for word in (f"--{name}", str(value))]
+    return [*words, "--checklist", str(files["mft"])]
 
 
-@pytest.mark.parametrize("start", ["empty", "training"])
-def test_increments_are_what_a_slow_loop_counts(
-    encoder: EncoderModel, folder: Path, files: dict[str, Path], start: str
+def test_cases_bring_what_coverage_of_the_training_set_grows_by(
+    encoder: EncoderModel, folder: Path, files: dict[str, Path]
 ) -> None:
     inputs = Inputs(
         name="mncover-table1", model=[str(folder)], suite=None, checklist=[files["mft"]],
@@ -182,20 +123,23 @@ def test_increments_are_what_a_slow_loop_counts(
         annotations=[], limit=None, seeds=1, seed=0, label_map=None, device="cpu",
     )  # fmt: skip
     neurons = neurons_of(str(folder), inputs)
-    metrics = neurons.metrics if start == "empty" else neurons.trained
-    tests = read_tests([files["mft"]], 100)
-    passed = [pass_through(neurons.encoder, test, metrics) for test in tests]
-    cases: dict[str, list[Text]] = {"negation": [*NEGATION], "typos": [*MORE]}
-    for metric, masks in (("cover", None), ("mncover", Masks.load(files["masks"]))):
-        slow = slow_increments(encoder, cases, masks, empty=start == "empty")
-        for one in passed:
-            assert one.increments[metric] == pytest.approx(slow[one.name], rel=1e-9)
-    # The repeated case brings nothing.
-    assert passed[0].increments["cover"][2] == 0
+    passed = [
+        pass_through(neurons.encoder, test, neurons.trained)
+        for test in read_tests([files["mft"]], 100)
+    ]
+    for test, texts in zip(passed, (NEGATION, MORE), strict=True):
+        for name, increments in test.increments.items():
+            metric = neurons.metrics[name]
+            reached = [
+                value_of(encoder, metric, [*neurons.reference.texts, *texts[:n]])
+                for n in range(len(texts) + 1)
+            ]
+            assert increments == pytest.approx(np.diff(reached), abs=1e-12)
+    assert passed[0].increments["cover"][2] == 0  # a repeated case brings nothing
     assert any(passed[0].increments["cover"])
-    logits = [one.logits.argmax() for one in encoder.activations([*NEGATION, *MORE])]
+    logits = [computed.logits.argmax() for computed in encoder.activations([*NEGATION, *MORE])]
     failed = [*(label != 2 for label in logits[:4]), *(label == 2 for label in logits[4:])]
-    assert [fails for one in passed for fails in one.failed] == failed
+    assert [fails for test in passed for fails in test.failed] == failed
 
 
 def naive_rates(increments: list[float], failed: list[bool]) -> tuple[list[int], list[float]]:
@@ -264,9 +208,6 @@ def test_the_command_writes_the_table_and_resumes(
     assert first.exit_code == 0, first.output
     # On a narrow terminal no figure is cut.
     assert not re.search(r"\S…|│ *…", first.output)
-    assert "COVER max" in first.output
-    assert "paper smaller" in first.output
-    assert str(tmp_path / "one" / "mncover-table1.md") in first.output
     again = runner.invoke(app, options_of(files, folder, tmp_path / "two"))
     assert again.exit_code == 0
     for name in ("mncover-table1.md", "mncover-table1.csv"):
@@ -276,7 +217,6 @@ def test_the_command_writes_the_table_and_resumes(
     assert "| negation | 4 |" in page
     assert "| typos | 3 |" in page
     assert "mean of rows" in page
-    assert "drawn at random" in page
 
 
 def test_what_is_missing_is_named(folder: Path, files: dict[str, Path], tmp_path: Path) -> None:
@@ -289,7 +229,7 @@ def test_what_is_missing_is_named(folder: Path, files: dict[str, Path], tmp_path
 
 
 def test_pairs_run_through_the_table_of_pairs(
-    encoder: EncoderModel, folder: Path, files: dict[str, Path], tmp_path: Path
+    folder: Path, files: dict[str, Path], tmp_path: Path
 ) -> None:
     rows = [
         {"test": "symmetry", "text": one, "text_pair": other, "expected": ["positive"]}
@@ -298,9 +238,8 @@ def test_pairs_run_through_the_table_of_pairs(
     reference = [{"text": text, "text_pair": TRAIN[0]} for text in TRAIN]
     write_rows(tmp_path / "tests.jsonl", rows)
     write_rows(tmp_path / "train.jsonl", reference)
-    words = ["reproduce", "mncover-table6", "--model", str(folder), "--out", str(tmp_path / "out")]
-    words += ["--reference", f"pairs:{tmp_path / 'train.jsonl'}", "--masks", str(files["masks"])]
-    words += ["--checklist"]
+    *words, _ = options_of(files, folder, tmp_path / "out", "table6")
+    words[words.index("--reference") + 1] = f"pairs:{tmp_path / 'train.jsonl'}"
     done = runner.invoke(app, [*words, str(tmp_path / "tests.jsonl")])
     assert done.exit_code == 0, done.output
     page = (tmp_path / "out" / "mncover-table6.md").read_text(encoding="utf-8")
@@ -324,16 +263,6 @@ def test_an_encoder_sees_which_text_of_a_pair_a_token_is_of(encoder: EncoderMode
             expected = encoder.model(**inputs, output_hidden_states=True)
         np.testing.assert_allclose(found[number].hidden[0], expected.hidden_states[0][0], atol=1e-6)
         np.testing.assert_allclose(found[number].logits, expected.logits[0], atol=1e-5)
-
-
-def test_a_file_without_pairs_names_its_line(tmp_path: Path) -> None:
-    path = write_rows(tmp_path / "bad.jsonl", [{"text": "a", "text_pair": "b"}, {"text": "a"}])
-    with pytest.raises(AnalysisError, match="line 2"):
-        read_tests([path], 10)
-
-
-def value_of(encoder: EncoderModel, metric: Coverage, texts: list[str]) -> float:
-    return metric.emptied().cover(encoder, texts).value
 
 
 def test_texts_are_dropped_as_a_slow_filter_drops_them(
@@ -374,20 +303,6 @@ def test_reductions_are_means_over_transformations(
     assert means["coverage", 0.1] == pytest.approx((1.0, 0.0))
 
 
-def test_unions_are_what_all_texts_together_cover(
-    encoder: EncoderModel, metrics: dict[str, Coverage]
-) -> None:
-    sets = {"a": TEXTS[:2], "b": TEXTS[2:4], "c": ["A coast, a film, a brother.", "Charming."]}
-    measured = [measure(name, texts, encoder, metrics) for name, texts in sets.items()]
-    rows = {row[0]: row for row in union_rows(measured)}
-    assert list(rows) == ["a", "a + b", "a + b + c", "b", "c"]
-    for told, row in rows.items():
-        texts = [text for name in str(told).split(" + ") for text in sets[name]]
-        assert row[1] == len(texts)
-        for place, name in ((2, "cover"), (3, "mncover")):
-            assert row[place] == pytest.approx(value_of(encoder, metrics[name], texts))
-
-
 @settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=6))
 def test_intervals_are_students(values: list[float]) -> None:
@@ -412,16 +327,16 @@ def test_accuracies_stand_against_random_texts() -> None:
 
 
 def test_accuracy_after_training_is_the_same_each_time(encoder: EncoderModel) -> None:
+    words = (("dull", LABELS[0]), ("great", LABELS[2]))
     films = [
-        Sentence("films", str(n), f"A {'great' if n % 2 else 'dull'} film, {n}.", label)
-        for n in range(24)
-        for label in (LABELS[2 * (n % 2)],)
+        Sentence("films", f"{word}{n}", f"A {word} film, {n}.", label)
+        for n in range(12)
+        for word, label in words
     ]
     sets = {"without": films[:16], "more": films}
     before = next(encoder.activations(["A film."])).logits
     first, again = (accuracies(Judge(encoder), sets, films[:10], [3]) for _ in range(2))
     assert first == again
-    assert all(0 <= value <= 1 for values in first.values() for value in values)
     assert np.array_equal(next(encoder.activations(["A film."])).logits, before)
 
 
@@ -432,43 +347,22 @@ def test_masks_that_keep_everything_say_nothing() -> None:
     assert "costs 9.0 points" in fidelity_verdict(about | {"words_kept": 4, "fidelity": 0.91})
 
 
-@pytest.fixture
-def corpus(tmp_path: Path) -> Path:
-    rows = ["text,label,split"]
-    for number in range(4):
-        rows += [f'"{text[:-1]} {number}.",positive,train' for text in TRAIN]
-    rows += [f'"{text[:-1]} again {n}.",negative,dev' for n, text in enumerate(TEXTS)]
-    rows += [f'"{text[:-1]} indeed {n}.",positive,test' for n, text in enumerate(TEXTS)]
-    path = tmp_path / "corpus.csv"
-    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
-    return path
-
-
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "shown"),
     [
-        ("mncover-table5", "untrained layer"),
-        ("mncover-figure4", "0.0001"),
-        ("mncover-table3", "random sentences of"),
-        ("mncover-table4", "Algorithm 1 as printed"),
+        ("table5", "untrained layer"),
+        ("figure4", "0.0001"),
+        ("table3", "random sentences of"),
+        ("table4", "Algorithm 1 as printed"),
     ],
 )
 def test_the_command_makes_each(
-    folder: Path, corpus: Path, tmp_path: Path, name: str, told: str
+    folder: Path, files: dict[str, Path], tmp_path: Path, name: str, shown: str
 ) -> None:
-    pairs = tmp_path / "more.jsonl"
-    pairs.write_text(
-        '{"test": "t", "capability": "c", "texts": ["A gray film."], "expected": ["neutral"]}\n'
-        '{"test": "t", "capability": "c", "texts": ["A tall film."], "expected": ["neutral"]}\n',
-        encoding="utf-8",
-    )
-    words = ["reproduce", name, "--model", str(folder), "--reference", f"csv:{corpus}"]
-    words += ["--limit", "5", "--seeds", "1", "--out", str(tmp_path / "out")]
-    if name == "mncover-table3":
-        words += ["--checklist", str(pairs)]
+    out = tmp_path / "out"
+    words = [*options_of(files, folder, out, name), "--limit", "5", "--seeds", "1"]
     done = runner.invoke(app, words)
     assert done.exit_code == 0, done.output
-    page = (tmp_path / "out" / f"{name}.md").read_text(encoding="utf-8")
-    assert told in page
-    assert (tmp_path / "out" / f"{name}.csv").read_text(encoding="utf-8").count("\n") > 1
-    assert (tmp_path / "out" / "mncover-figure4.png").exists() == (name == "mncover-figure4")
+    assert shown in (out / f"mncover-{name}.md").read_text(encoding="utf-8")
+    assert (out / f"mncover-{name}.csv").read_text(encoding="utf-8").count("\n") > 1
+    assert (out / "mncover-figure4.png").exists() == (name == "figure4")

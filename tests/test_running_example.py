@@ -6,9 +6,8 @@ import pytest
 
 from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.builder.config import form_defaults
-from s2lct.builder.language.grammar import ReferenceGrammar
+from s2lct.builder.language.grammar import Node, ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.language.tree import Node
 from s2lct.builder.models import (
     load_masked_language_model,
     load_parser,

@@ -29,7 +29,7 @@ from s2lct.suite.cases import Case, SuiteCases, load_cases
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
-METRIC = Path(__file__).parent.parent / "dataset_script" / "metric" / "s2lct.py"
+METRIC = Path(__file__).parent.parent / "dataset_script" / "s2lct.py"
 runner = CliRunner()
 
 

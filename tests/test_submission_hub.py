@@ -23,7 +23,7 @@ import sys
 import torch
 from huggingface_hub import HfApi
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
-from s2lct.builder.models.encoder import encoder_path
+from s2lct.builder.models.shipped import encoder_path
 
 name = sys.argv[1]
 tokenizer = AutoTokenizer.from_pretrained(encoder_path())

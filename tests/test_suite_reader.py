@@ -330,8 +330,8 @@ def test_a_published_suite_whose_rows_are_others_is_refused(
     hub: HubClient, suite_folder: Path, copy: Path
 ) -> None:
     change_rows(copy, "LC9", swap_labels)
-    hub.upload("s2lct-org/sound", suite_folder, "v1.0.0")
-    hub.upload("s2lct-org/altered", copy, "v1.0.0")
+    hub.server.put("dataset", "s2lct-org/sound", suite_folder, "v1.0.0")
+    hub.server.put("dataset", "s2lct-org/altered", copy, "v1.0.0")
     script = """
 import sys
 from s2lct.suite.cases import load_cases

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import random
@@ -14,12 +13,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from test_coverage import tiny
+from test_coverage import tiny, tokenizer
 from typer.testing import CliRunner
 
 from s2lct.analysis.coverage import wimask
 from s2lct.analysis.coverage.encoder import EncoderModel
-from s2lct.analysis.coverage.masks import Masks, Vocabulary
+from s2lct.analysis.coverage.masks import Masks
 from s2lct.analysis.coverage.wimask import (
     Bottleneck,
     LearnedMasks,
@@ -29,21 +28,13 @@ from s2lct.analysis.coverage.wimask import (
 )
 from s2lct.cli.main import app
 
+__all__ = ["tokenizer"]
 KEYWORD = "purple"
 FILLERS = (
     *("the", "a", "film", "was", "shot", "in", "town", "by", "night"),
     *("with", "old", "trains", "and", "two", "quiet", "rivers"),
 )
 runner = CliRunner()
-
-
-@pytest.fixture(scope="module")
-def tokenizer() -> Any:
-    from transformers import AutoTokenizer
-
-    from s2lct.builder.models.encoder import encoder_path
-
-    return AutoTokenizer.from_pretrained(encoder_path())
 
 
 def sentences(count: int, seed: int = 0) -> list[str]:
@@ -77,8 +68,7 @@ def keyword_model(tokenizer: Any) -> EncoderModel:
 
 def learned_of(encoder: EncoderModel, count: int = 16, **options: Any) -> LearnedMasks:
     texts = sentences(count, seed=77)
-    vocabulary = Vocabulary.of_texts(encoder, texts, 100)
-    given_options = {"epochs": 1, "learning_rate": 1e-2, "vocabulary": vocabulary, **options}
+    given_options = {"epochs": 1, "learning_rate": 1e-2, **options}
     return learn_masks(encoder, texts, sentences(count, seed=78), **given_options)
 
 
@@ -217,23 +207,16 @@ def test_a_seed_decides_everything(keyword_model: EncoderModel) -> None:
     assert not np.array_equal(first.words, other.words)
 
 
-@pytest.fixture
-def keyword_corpus(tmp_path: Path) -> Path:
-    path = tmp_path / "texts.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["text", "label"])
-        writer.writerows([text, "positive"] for text in dict.fromkeys(sentences(120)))
-    return path
-
-
 def test_the_command_writes_masks_and_what_they_are(
-    keyword_corpus: Path, keyword_model: EncoderModel, tmp_path: Path
+    keyword_model: EncoderModel, tmp_path: Path
 ) -> None:
+    corpus = tmp_path / "texts.csv"
+    rows = [f"{text},positive" for text in dict.fromkeys(sentences(120))]
+    corpus.write_text("\n".join(["text,label", *rows]), encoding="utf-8")
     folder = tmp_path / "model"
     keyword_model.model.save_pretrained(folder)
     keyword_model.tokenizer.save_pretrained(folder)
-    arguments = ["masks", f"csv:{keyword_corpus}", "--model", str(folder)]
+    arguments = ["masks", f"csv:{corpus}", "--model", str(folder)]
     arguments += ["--epochs", "1", "--lr", "1e-7", "--limit", "50"]
     results = [
         runner.invoke(app, [*arguments, "--out", str(tmp_path / name)]) for name in ("a", "b")

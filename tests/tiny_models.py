@@ -22,7 +22,7 @@ def tiny_classifier(classes: Sequence[str] = CLASSES, *, seed: int = 0, **config
     import torch
     from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
-    from s2lct.builder.models.encoder import encoder_path
+    from s2lct.builder.models.shipped import encoder_path
 
     tokenizer = AutoTokenizer.from_pretrained(encoder_path())
     small = {

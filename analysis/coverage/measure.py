@@ -40,16 +40,20 @@ class Pair(NamedTuple):
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """Read JSON lines of pairs; equal pairs of one test are one.
+    """Read JSON lines of pairs; equal pairs of a test are read once.
 
-    A line has ``text`` and ``text_pair``, and may have ``test`` and ``expected``.
+    A line has ``text`` and ``text_pair``, and may have ``test`` and ``expected``. A file whose
+    first line has no ``text_pair`` holds none.
 
     Raises:
         AnalysisError: a line is no pair; it names the line.
         ScoringError: the file cannot be read.
     """
     pairs: dict[tuple[str, tuple[str, str]], Pair] = {}
-    for where, row in rows_of_file(path, "jsonl"):
+    rows = rows_of_file(path, "jsonl")
+    if not any("text_pair" in row for _, row in rows[:1]):
+        return []
+    for where, row in rows:
         texts = row.get("text", ""), row.get("text_pair", "")
         test, expected = row.get("test", "pairs"), row.get("expected", [])
         words = [*texts, test, *(expected if isinstance(expected, list) else [None])]
@@ -57,11 +61,6 @@ def read_pairs(path: Path) -> list[Pair]:
             raise AnalysisError(f"{where}: is no pair", hint=_PAIRS_HINT)
         pairs[test, texts] = Pair(test, texts, tuple(expected))
     return list(pairs.values())
-
-
-def holds_pairs(path: Path) -> bool:
-    """Whether a file of JSON lines holds pairs."""
-    return any("text_pair" in row for _, row in rows_of_file(path, "jsonl")[:1])
 
 
 def texts_of_suite(suite: str) -> list[Text]:
@@ -76,9 +75,8 @@ def texts_of_suite(suite: str) -> list[Text]:
     path = Path(suite.removeprefix(f"{CHECKLIST}:"))
     if str(path) == suite and (is_spec(suite) or not suite.endswith((".jsonl", ".jsonl.gz"))):
         return [case.text for case in load_cases(suite).cases]
-    if holds_pairs(path):
-        return [pair.texts for pair in read_pairs(path)]
-    return [text for case in read_cases(path) for text in case.texts]
+    pairs = [pair.texts for pair in read_pairs(path)]
+    return [*pairs] or [text for case in read_cases(path) for text in case.texts]
 
 
 def named_suites(names: Sequence[str]) -> dict[str, list[Text]]:

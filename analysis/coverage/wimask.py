@@ -261,7 +261,6 @@ def learn_masks(
     epochs: int = 10,
     learning_rate: float = 1e-5,
     seed: int = 0,
-    vocabulary: Vocabulary | None = None,
 ) -> LearnedMasks:
     """Learn the masks of a model, whose weights stay as they are, and measure their fidelity.
 
@@ -272,7 +271,6 @@ def learn_masks(
         epochs: passes over the texts.
         learning_rate: the paper's by default.
         seed: of weights, order and draws.
-        vocabulary: the commonest pieces of the texts by default.
 
     Raises:
         AnalysisError: there are no texts, or the model has no embeddings to stand behind.
@@ -282,7 +280,7 @@ def learn_masks(
             f"{len(texts)} texts to learn masks from and {len(held_out)} to test them on",
             hint="give a corpus of some hundred sentences at least",
         )
-    vocabulary = vocabulary or Vocabulary.of_texts(encoder, texts)
+    vocabulary = Vocabulary.of_texts(encoder, texts)
     torch.manual_seed(seed)
     model = MaskedModel(encoder, vocabulary)
     tests, size = model.batches(held_out), vocabulary.size

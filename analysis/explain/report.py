@@ -15,7 +15,8 @@ from s2lct.suite.capability_ids import natural_order
 from s2lct.tables import Table, page_templates
 
 COMMONEST = 5
-PAIRS = 4
+MOST = 4
+"""Failures of a capability that a page shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,7 @@ def aggregate(explanations: Sequence[Explanation]) -> list[Aggregate]:
     """What holds the failures, capability by capability, by number."""
     failing: dict[str, list[Explanation]] = {}
     for one in explanations:
-        if one.failed:
-            failing.setdefault(one.capability, []).append(one)
+        failing.setdefault(one.capability, []).append(one)
     return [_aggregate(name, failing[name]) for name in sorted(failing, key=natural_order)]
 
 
@@ -95,9 +95,7 @@ def _aggregate(capability: str, failing: Sequence[Explanation]) -> Aggregate:
 def conclusion(file: ExplanationFile) -> str:
     """What holds the failures, in a sentence."""
     found = aggregate(file.explanations)
-    failing = [one for one in file.explanations if one.failed]
-    if not failing:
-        return f"{file.model} fails none of the cases that were explained."
+    failing = file.explanations
     kept = fmean(len(one.kept) for one in failing)
     words = fmean(len(one.words) for one in failing)
     return (
@@ -125,28 +123,16 @@ def aggregate_table(file: ExplanationFile) -> Table:
     return Table((*columns, "words in most sets"), rows, title)
 
 
-def shown_cases(
-    explanations: Sequence[Explanation], capability: str
-) -> list[tuple[Explanation | None, Explanation]]:
-    """Failing cases behind their passing seeds where those were explained; of each seed one."""
-    seeds = {one.id: one for one in explanations if one.kind == "seed" and not one.failed}
-    chosen: dict[str, Explanation] = {}
-    for one in explanations:
-        if one.failed and one.capability == capability:
-            chosen.setdefault(one.seed_id, one)
-    shown = [(seeds.get(seed), one) for seed, one in chosen.items()]
-    return sorted(shown, key=lambda pair: pair[0] is None)[:PAIRS]
-
-
 def html_page(file: ExplanationFile) -> str:
     """The explanations as one HTML page that needs no network."""
-    words = capability_words(one.capability for one in aggregate(file.explanations))
+    shown: dict[str, list[Explanation]] = {}
+    for one in file.explanations:
+        shown.setdefault(one.capability, []).append(one)
+    titles = {name: f"{words.short} {name}" for name, words in capability_words(shown).items()}
     template = page_templates("s2lct.analysis.explain").get_template("explain.html.jinja")
     return template.render(
         file=file,
         conclusion=conclusion(file),
         table=aggregate_table(file),
-        shown={
-            f"{of.short} {name}": shown_cases(file.explanations, name) for name, of in words.items()
-        },
+        shown={titles[name]: found[:MOST] for name, found in shown.items()},
     )

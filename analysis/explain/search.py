@@ -64,7 +64,6 @@ class Explanation:
     template: str
     prediction: str
     passes: tuple[str, ...]
-    failed: bool
     words: tuple[ExplainedWord, ...]
     probability: float
     ci: tuple[float, float]
@@ -103,36 +102,23 @@ def interval(hits: int, samples: int, method: str = "exact") -> tuple[float, flo
     return float(bounds.low), float(bounds.high)
 
 
-def chosen_rows(
-    rows: Sequence[Case],
-    predicted: Sequence[int],
-    *,
-    pass_to_fail: bool = False,
-    limit: int | None = None,
+def chosen_failures(
+    cases: Sequence[Case], predicted: Sequence[int], most: int | None = None
 ) -> list[Case]:
     """The failures to explain, of cases and the label that the model predicts of each.
 
-    With ``pass_to_fail`` failing expansions alone, each behind its passing seed; at most ``limit``
-    of a capability, of different families where there are enough.
+    At most so many of a capability, of different families where there are enough.
     """
-    failed = {row.id: label not in row.passes for row, label in zip(rows, predicted, strict=True)}
-    passing_seeds = {row.id: row for row in rows if row.kind == "seed" and not failed[row.id]}
-    wanted: dict[str, list[tuple[int, int, Case]]] = {}
+    found: dict[str, list[tuple[int, int]]] = {}
     nth = Counter[int]()
-    families = families_of(rows).tolist()
-    for number, (case, family) in enumerate(zip(rows, families, strict=True)):
-        turned = case.kind != "seed" and case.seed_id in passing_seeds
-        if failed[case.id] and (turned or not pass_to_fail):
+    families = families_of(cases).tolist()
+    for number, (case, label) in enumerate(zip(cases, predicted, strict=True)):
+        if label not in case.passes:
             # The first of each family comes before the second of any.
-            wanted.setdefault(case.capability, []).append((nth[family], number, case))
-            nth[family] += 1
-    chosen: dict[str, Case] = {}
-    for found in wanted.values():
-        for _, _, row in sorted(sorted(found)[:limit], key=lambda place: place[1]):
-            if pass_to_fail:
-                chosen.setdefault(row.seed_id, passing_seeds[row.seed_id])
-            chosen[row.id] = row
-    return list(chosen.values())
+            found.setdefault(case.capability, []).append((nth[families[number]], number))
+            nth[families[number]] += 1
+    numbers = sorted(number for places in found.values() for _, number in sorted(places)[:most])
+    return [cases[number] for number in numbers]
 
 
 def smallest_set(order: Sequence[int], holds: Callable[[frozenset[int]], bool]) -> frozenset[int]:
@@ -233,7 +219,6 @@ def _explain(judge: Judge, case: Case, filler: MaskedLMFiller, options: Options)
         template=case.template,
         prediction=LABELS[label],
         passes=tuple(LABELS[passing] for passing in sorted(case.passes)),
-        failed=label not in case.passes,
         words=tuple(
             ExplainedWord(
                 *word,

@@ -25,7 +25,7 @@ from pydantic import TypeAdapter
 from s2lct.analysis.augment import TRANSFORMATIONS
 from s2lct.analysis.coverage.criteria import Coverage, Marks
 from s2lct.analysis.coverage.encoder import EncoderModel, Text
-from s2lct.analysis.coverage.measure import Curve, drawing, holds_pairs, read_pairs
+from s2lct.analysis.coverage.measure import Curve, drawing, read_pairs
 from s2lct.analysis.kept import kept
 from s2lct.analysis.plots import picture, style
 from s2lct.analysis.reproduce.mncover_tables import (
@@ -91,13 +91,12 @@ def read_tests(paths: Iterable[Path], limit: int) -> list[TriedTest]:
     """
     found: dict[str, list[tuple[Text, frozenset[str]]]] = {}
     for path in paths:
-        if holds_pairs(path):
-            for pair in read_pairs(path):
-                expected = frozenset(name.casefold() for name in pair.expected)
-                found.setdefault(pair.test, []).append((pair.texts, expected))
-        else:
-            for case in read_checklist(path):
-                found.setdefault(case.test, []).append((case.text, frozenset(case.passes)))
+        pairs = read_pairs(path)
+        for pair in pairs:
+            expected = frozenset(name.casefold() for name in pair.expected)
+            found.setdefault(pair.test, []).append((pair.texts, expected))
+        for case in [] if pairs else read_checklist(path):
+            found.setdefault(case.test, []).append((case.text, frozenset(case.passes)))
     return [TriedTest(name, cases[:limit], len(cases)) for name, cases in found.items()]
 
 

@@ -24,7 +24,6 @@ from s2lct.tables import Cell as Shown
 from s2lct.tables import Table
 
 _MODULES = {
-    "s2lct-retraining": "s2lct_retraining:retraining",
     "mncover-table1": "mncover_filtering:table1",
     "mncover-table6": "mncover_filtering:table6",
     "mncover-figure4": "mncover_filtering:figure4",

@@ -13,6 +13,7 @@ from pathlib import Path
 from s2lct.builder.records import Token
 
 PROPER_WORDS = Path(__file__).parents[1] / "data" / "proper_words.txt"
+KNOWN_WORDS = Path(__file__).parents[1] / "data" / "review_words.txt"
 
 _NOUNS = frozenset({"NN", "NNS"})
 _NAMES = frozenset({"NNP", "NNPS"})
@@ -33,6 +34,12 @@ _OF_PLURALS = frozenset({"these", "those", "both", "all", "several"})
 def proper_words() -> frozenset[str]:
     """Words that English writes with a capital."""
     return frozenset(PROPER_WORDS.read_text(encoding="utf-8").split())
+
+
+@cache
+def known_words() -> frozenset[str]:
+    """Lower-case words that at least three reviews have."""
+    return frozenset(KNOWN_WORDS.read_text(encoding="utf-8").split())
 
 
 def lacks_capital(word: str) -> bool:

@@ -1,18 +1,20 @@
-"""The reference grammar: which words a production of a seed's parse could still take.
+"""What may stand where: constituency trees, the reference grammar, and the bank of phrases.
 
 S2LCT compares the productions of a seed's constituency tree with those of a treebank. Where the
 reference has the same left-hand side and the same right-hand side with more words in it, the
-seed is extended at these words' places (Algorithm 1 of the S2LCT paper).
+seed is extended at these words' places (Algorithm 1 of the S2LCT paper). The bank of phrases holds
+what reviewers add to a noun, a verb or a sentence, and how often.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import math
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 from typing import Final
 
@@ -23,18 +25,84 @@ Rule = tuple[str, tuple[str, ...]]
 Added = tuple[tuple[int, str], ...]
 """Positions in a right-hand side, each with a tag that is inserted before it."""
 
-SHIPPED: Final = Path(__file__).parents[1] / "data" / "reference_grammar.parquet"
+_DATA: Final = Path(__file__).parents[1] / "data"
+SHIPPED: Final = _DATA / "reference_grammar.parquet"
+PHRASES: Final = _DATA / "phrases.parquet"
+ATTACHMENTS: Final = _DATA / "attachments.parquet"
+CONNECTIVES: Final = _DATA / "connectives.txt"
 WORD_TAGS: Final = words(
     "CC CD DT EX FW IN JJ JJR JJS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP TO UH VB VBD "
     "VBG VBN VBP VBZ WDT WP WP$ WRB"
 )
 """Tags that the Penn Treebank gives to words; list markers and symbols are not words."""
-
-_MOST_INDEXED: Final = 3
+_BRACKETS = re.compile(r"\(|\)|[^\s()]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Extension:
+class Node:
+    """A node of a constituency tree.
+
+    Attributes:
+        label: phrase label or part-of-speech tag.
+        children: empty for a word.
+        start, end: token numbers it covers, end exclusive.
+    """
+
+    label: str
+    children: tuple[Node, ...]
+    start: int
+    end: int
+
+    @property
+    def is_word(self) -> bool:
+        """Whether this is a part-of-speech tag over one token."""
+        return not self.children
+
+    @property
+    def child_labels(self) -> tuple[str, ...]:
+        """The right-hand side of the node's production."""
+        return tuple(child.label for child in self.children)
+
+    def nodes(self) -> Iterator[Node]:
+        """The node and all below it, from the top."""
+        yield self
+        for child in self.children:
+            yield from child.nodes()
+
+
+@functools.lru_cache(maxsize=4096)
+def read_tree(text: str) -> Node:
+    """Read ``(NP (DT 0) (NN 1))``.
+
+    Raises:
+        ValueError: the brackets do not balance, or a word has no token number.
+    """
+    tokens = _BRACKETS.findall(text)
+    node, end = _read(tokens, 0)
+    if end != len(tokens):
+        raise ValueError(f"not one tree: {text}")
+    return node
+
+
+def _read(tokens: list[str], at: int) -> tuple[Node, int]:
+    if tokens[at] != "(":
+        raise ValueError(f"expected a bracket, found {tokens[at]}")
+    label = tokens[at + 1]
+    at += 2
+    if tokens[at] not in "()":
+        number = int(tokens[at])
+        if tokens[at + 1] != ")":
+            raise ValueError(f"expected a closing bracket, found {tokens[at + 1]}")
+        return Node(label, (), number, number + 1), at + 2
+    children: list[Node] = []
+    while tokens[at] == "(":
+        child, at = _read(tokens, at)
+        children.append(child)
+    return Node(label, tuple(children), children[0].start, children[-1].end), at + 1
+
+
+@dataclass(frozen=True, slots=True)
+class LongerProduction:
     """A reference production that has more words than a seed's production.
 
     Attributes:
@@ -58,45 +126,35 @@ class ReferenceGrammar:
 
     def __init__(self, counts: Mapping[Rule, int]) -> None:
         """Take how often each production occurs."""
-        self._counts = dict(counts)
+        self.counts = dict(counts)
         self._rules_of: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
         self._total_of: Counter[str] = Counter()
-        for (lhs, rhs), count in self._counts.items():
+        for (lhs, rhs), count in self.counts.items():
             self._rules_of[lhs].append(rhs)
             self._total_of[lhs] += count
-        self._indexes: dict[tuple[str, int], dict[tuple[str, ...], tuple[Extension, ...]]] = {}
-        self._of_any_length: dict[Rule, tuple[Extension, ...]] = {}
+        self._longer: dict[Rule, tuple[LongerProduction, ...]] = {}
 
     @classmethod
     def load(cls) -> ReferenceGrammar:
         """The shipped grammar, which ``scripts/compute_reference_grammar.py`` counts."""
-        return _shipped()
-
-    def __len__(self) -> int:
-        """Return the number of different productions."""
-        return len(self._counts)
-
-    @property
-    def counts(self) -> Mapping[Rule, int]:
-        """How often each production occurs."""
-        return self._counts
+        return _shipped_grammar()
 
     @functools.cached_property
     def fingerprint(self) -> str:
         """Hex SHA-256 of the productions and their counts."""
         digest = hashlib.sha256()
-        for (lhs, rhs), count in sorted(self._counts.items()):
+        for (lhs, rhs), count in sorted(self.counts.items()):
             digest.update(f"{lhs}\t{' '.join(rhs)}\t{count}\n".encode())
         return digest.hexdigest()
 
     def probability(self, lhs: str, rhs: tuple[str, ...]) -> float:
         """Share of a production among those of its left-hand side; 0 if it does not occur."""
-        count = self._counts.get((lhs, rhs), 0)
+        count = self.counts.get((lhs, rhs), 0)
         return count / self._total_of[lhs] if count else 0.0
 
     def extensions(
-        self, lhs: str, rhs: tuple[str, ...], max_masks: int | None = 2
-    ) -> tuple[Extension, ...]:
+        self, lhs: str, rhs: tuple[str, ...], max_masks: int | None = None
+    ) -> list[LongerProduction]:
         """Reference productions that a seed's production could be extended to.
 
         These have the same left-hand side, and the seed's symbols in the seed's order among 1 to
@@ -106,47 +164,19 @@ class ReferenceGrammar:
         Returns:
             The extensions, most probable first, then by right-hand side and places.
         """
-        if lhs not in self._rules_of or (max_masks is not None and max_masks < 1):
-            return ()
-        if max_masks is None or max_masks > _MOST_INDEXED:
-            return tuple(
-                extension
-                for extension in self._extensions_of_any_length(lhs, rhs)
-                if max_masks is None or len(extension.added) <= max_masks
-            )
-        index = self._indexes.get((lhs, max_masks))
-        if index is None:
-            index = self._indexes[lhs, max_masks] = self._index(lhs, max_masks)
-        return index.get(rhs, ())
-
-    def _extensions_of_any_length(self, lhs: str, rhs: tuple[str, ...]) -> tuple[Extension, ...]:
-        """All extensions, each reference production looked at: an index would hold 2^n of each."""
-        if (lhs, rhs) not in self._of_any_length:
+        if (lhs, rhs) not in self._longer:
             found = {
-                Extension(longer, self.probability(lhs, longer), added)
-                for longer in self._rules_of[lhs]
+                LongerProduction(longer, self.probability(lhs, longer), added)
+                for longer in self._rules_of.get(lhs, ())
                 if len(longer) > len(rhs)
                 for added in _ways_to_add(rhs, longer)
             }
-            self._of_any_length[lhs, rhs] = tuple(sorted(found, key=_by_probability))
-        return self._of_any_length[lhs, rhs]
-
-    def _index(self, lhs: str, max_masks: int) -> dict[tuple[str, ...], tuple[Extension, ...]]:
-        """Extensions of ``lhs`` by the right-hand side that is left without what they add."""
-        found: defaultdict[tuple[str, ...], list[Extension]] = defaultdict(list)
-        for rhs in self._rules_of[lhs]:
-            probability = self.probability(lhs, rhs)
-            words = [place for place, symbol in enumerate(rhs) if is_word_tag(symbol)]
-            for size in range(1, min(max_masks, len(rhs) - 1) + 1):
-                for places in combinations(words, size):
-                    rest = tuple(symbol for i, symbol in enumerate(rhs) if i not in places)
-                    added = tuple((place - i, rhs[place]) for i, place in enumerate(places))
-                    found[rest].append(Extension(rhs, probability, added))
-        return {rest: tuple(sorted(some, key=_by_probability)) for rest, some in found.items()}
-
-
-def _by_probability(extension: Extension) -> tuple[float, tuple[str, ...], Added]:
-    return -extension.probability, extension.reference_rhs, extension.added
+            by_probability = sorted(
+                found, key=lambda one: (-one.probability, one.reference_rhs, one.added)
+            )
+            self._longer[lhs, rhs] = tuple(by_probability)
+        longer = self._longer[lhs, rhs]
+        return [one for one in longer if max_masks is None or len(one.added) <= max_masks]
 
 
 def _ways_to_add(rhs: tuple[str, ...], longer: tuple[str, ...], start: int = 0) -> Iterator[Added]:
@@ -163,20 +193,102 @@ def _ways_to_add(rhs: tuple[str, ...], longer: tuple[str, ...], start: int = 0) 
         return
     if rhs and rhs[0] == longer[0]:
         yield from _ways_to_add(rhs[1:], longer[1:], start + 1)
-    if len(longer) > len(rhs) and is_word_tag(longer[0]):
+    if len(longer) > len(rhs) and longer[0] in WORD_TAGS:
         for rest in _ways_to_add(rhs, longer[1:], start):
             yield ((start, longer[0]), *rest)
 
 
-def is_word_tag(symbol: str) -> bool:
-    """Whether a symbol is a word's part-of-speech tag, not a phrase label or punctuation."""
-    return symbol in WORD_TAGS
-
-
 @functools.cache
-def _shipped() -> ReferenceGrammar:
+def _shipped_grammar() -> ReferenceGrammar:
     import pyarrow.parquet as pq
 
     columns = pq.read_table(SHIPPED).to_pydict()
     rules = zip(columns["lhs"], map(tuple, columns["rhs"]), strict=True)
     return ReferenceGrammar(dict(zip(rules, columns["count"], strict=True)))
+
+
+def neighbour(label: str) -> str:
+    """A neighbour's label without what inflection adds: VBZ and VBN are both VB."""
+    return label[:2] if label[:2] in ("VB", "NN", "JJ", "RB") else label
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A phrase that reviewers write.
+
+    Attributes:
+        text: its words, with the commas that belong to it.
+        label: phrase label, or tag of a single word.
+        parent: label of the node that holds it.
+        lefts: labels of its neighbours to the left, by `neighbour`.
+        heads: lemmas of the heads it was found at, with how often.
+        count: in how many sentences it was found.
+    """
+
+    text: str
+    label: str
+    parent: str
+    lefts: tuple[str, ...]
+    heads: Mapping[str, int]
+    count: int
+
+    def strength(self, head: str | None) -> float:
+        """How much more a head has of it than its frequency alone would give; 0 if it has none."""
+        return self.heads.get(head or "", 0) / math.sqrt(self.count)
+
+
+class PhraseBank:
+    """Phrases by the place that they stand in.
+
+    `scripts/harvest_phrases.py` counts them: neutral modifiers and adjuncts whose removal
+    leaves a production of the reference grammar (`s2lct.builder.stages.reduce`).
+    """
+
+    def __init__(self, phrases: Iterable[Phrase]) -> None:
+        self.phrases = tuple(phrases)
+
+    @functools.cached_property
+    def _by_site(self) -> Mapping[tuple[str, str], list[Phrase]]:
+        by_site: defaultdict[tuple[str, str], list[Phrase]] = defaultdict(list)
+        for phrase in self.phrases:
+            for left in phrase.lefts:
+                by_site[phrase.parent, left].append(phrase)
+        return by_site
+
+    def at(self, parent: str, left: str) -> list[Phrase]:
+        """The phrases that stand under a node, behind a neighbour."""
+        return self._by_site.get((parent, neighbour(left)), [])
+
+
+@functools.cache
+def connectives() -> frozenset[str]:
+    """Adverbs and conjunctions that lean on a sentence before: see the file's first lines."""
+    lines = CONNECTIVES.read_text(encoding="utf-8").splitlines()
+    return frozenset(line.strip() for line in lines if line.strip() and line[0] != "#")
+
+
+@functools.cache
+def shipped_bank() -> PhraseBank:
+    """The bank that comes with the package."""
+    import pyarrow.parquet as pq
+
+    return PhraseBank(
+        Phrase(
+            row["text"],
+            row["label"],
+            row["parent"],
+            tuple(row["lefts"]),
+            dict(zip(row["heads"], row["head_counts"], strict=True)),
+            row["count"],
+        )
+        for row in pq.read_table(PHRASES).to_pylist()
+    )
+
+
+@functools.cache
+def shipped_attachments() -> Mapping[tuple[str, str], float]:
+    """In what share of a head's occurrences a phrase that begins with a word hangs on it."""
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table(ATTACHMENTS).to_pylist()
+    return {(row["head"], row["first"]): row["share"] for row in rows}

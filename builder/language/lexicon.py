@@ -1,8 +1,12 @@
-"""Word sentiment from SentiWordNet 3.0, and which words are safe to insert.
+"""The sentiment of words and texts by published word lists, and which words are safe to insert.
 
 SentiWordNet (Baccianella, Esuli & Sebastiani 2010) gives every *sense* of a word a positive and
 a negative score. One sentiment for each (word, part of speech) follows from the rules of Colhon
 et al. (2017), as the S2LCT paper uses them to validate the words a language model suggests.
+
+VADER (Hutto and Gilbert 2014) and TextBlob, which has the lexicon of Pattern (De Smedt and
+Daelemans 2012), add up the scores of words of a text. They guard a suite's labels, independent of
+how it is made, and are baselines too.
 """
 
 from __future__ import annotations
@@ -10,14 +14,18 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 import yaml
 
 from s2lct.plain_text import words
 
+Score = Callable[[str], float]
 Pos = Literal["adj", "adv", "noun", "verb"]
 Sentiment = Literal["positive", "negative", "neutral"]
 POSES: Final[tuple[Pos, ...]] = get_args(Pos)
@@ -251,3 +259,61 @@ def _is_function_word(form: str, tag: str) -> bool:
 
 def _normalise(word: str) -> str:
     return word.lower().replace("\u2019", "'")
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """Gives a text a sentiment between -1 and 1.
+
+    Attributes:
+        name: as models are named.
+        package: that holds its word list.
+        load: loads it.
+    """
+
+    name: str
+    package: str
+    load: Callable[[], Score]
+
+    @property
+    def described(self) -> dict[str, str]:
+        """Its name and the version of its package, for ``suite.json``."""
+        return {"name": self.name, "package": self.package, "version": version(self.package)}
+
+
+def _vader() -> Score:
+    from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
+
+    analyzer = SentimentIntensityAnalyzer()
+    return lambda text: float(analyzer.polarity_scores(text)["compound"])
+
+
+def _textblob() -> Score:
+    from textblob import TextBlob
+
+    return lambda text: float(TextBlob(text).sentiment.polarity)
+
+
+VADER = Scorer("vader", "vaderSentiment", _vader)
+TEXTBLOB = Scorer("textblob", "textblob", _textblob)
+SCORERS: Mapping[str, Scorer] = {one.name: one for one in (VADER, TEXTBLOB)}
+
+
+@functools.cache
+def _loaded() -> tuple[Score, ...]:
+    return tuple(one.load() for one in SCORERS.values())
+
+
+def shift(text: str, longer: str) -> float:
+    """How far a longer form of a text is from it in sentiment, from 0 to 2: the scorers' mean.
+
+    One that averages over the words it knows moves with any of them; both move with an opinion.
+    """
+    return fmean(abs(score(longer) - score(text)) for score in _loaded())
+
+
+def subjectivity(text: str) -> float:
+    """How subjective words are, from 0 to 1, by the lexicon of Pattern; 0 for unknown ones."""
+    from textblob import TextBlob
+
+    return float(TextBlob(text).sentiment.subjectivity)

@@ -14,7 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from s2lct.builder.language.fluency import proper_words
-from s2lct.builder.language.tree import Node
+from s2lct.builder.language.grammar import Node
 from s2lct.builder.records import ParsedSentence, Token
 from s2lct.plain_text import words
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from s2lct.builder.models import EMBEDDED, same_lengths
-from s2lct.builder.models.encoder import encoder_path
-from s2lct.builder.models.shipped import shipped
+from s2lct.builder.models.shipped import encoder_path, shipped
 from s2lct.builder.records import MASK
 from s2lct.engines import batches_at_once
 from s2lct.errors import ModelError

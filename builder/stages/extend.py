@@ -12,10 +12,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from s2lct.builder.language.fluency import takes_an
-from s2lct.builder.language.grammar import ReferenceGrammar
+from s2lct.builder.language.grammar import Node, Phrase, PhraseBank, ReferenceGrammar, connectives
 from s2lct.builder.language.lexicon import Lexicon, fitting_words
-from s2lct.builder.language.phrases import Phrase, PhraseBank, connectives
-from s2lct.builder.language.tree import Node
 from s2lct.builder.models import MaskedLanguageModel
 from s2lct.builder.records import (
     Extension,

@@ -11,10 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from s2lct.builder.language.fluency import takes_an
-from s2lct.builder.language.grammar import ReferenceGrammar
+from s2lct.builder.language.grammar import Node, ReferenceGrammar, connectives
 from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
-from s2lct.builder.language.phrases import connectives
-from s2lct.builder.language.tree import Node
 from s2lct.builder.records import (
     Extension,
     InsertedWord,

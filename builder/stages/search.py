@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 
 from s2lct.builder.capabilities.schema import Form, SearchRule, WordClass
+from s2lct.builder.language.grammar import Node
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.language.tree import Node
 from s2lct.builder.models import ConstituencyParser, Tagger
 from s2lct.builder.records import ParsedSentence, Sentence, Token
 from s2lct.identity import shuffle_key

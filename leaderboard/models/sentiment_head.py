@@ -23,8 +23,7 @@ from transformers import (
 from transformers.modeling_outputs import SequenceClassifierOutput
 from transformers.models.bert.modeling_bert import BertPreTrainedModel
 
-from s2lct.builder.models.encoder import encoder_path
-from s2lct.builder.models.shipped import shipped
+from s2lct.builder.models.shipped import encoder_path, shipped
 from s2lct.errors import ModelError
 from s2lct.hub_calls import pretrained
 

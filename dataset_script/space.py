@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from s2lct.cards import render_leaderboard_card, render_metric_card, render_metric_page
-from s2lct.dataset_script.hub import Hub, Outcome, Publication, require_repo
+from s2lct.dataset_script.hub import Hub, Publication, require_repo
 from s2lct.dataset_script.install import METRIC_FILE, NAME
 from s2lct.errors import PublishError
 from s2lct.leaderboard.commands.leaderboards import build_leaderboard
@@ -26,7 +26,7 @@ _REQUIREMENTS = (
 )
 
 
-def publish_metric(repo: str, hub: Hub, dataset: str | None = None) -> Outcome:
+def publish_metric(repo: str, hub: Hub, dataset: str | None = None) -> list[str]:
     """Publish the metric, which ``evaluate.load("ORG/s2lct")`` reads.
 
     Args:
@@ -57,7 +57,7 @@ def publish_metric(repo: str, hub: Hub, dataset: str | None = None) -> Outcome:
     return _publish_space(repo, "Publish the metric", files, hub)
 
 
-def publish_leaderboard(repo: str, results: str, hub: Hub, dataset: str) -> Outcome:
+def publish_leaderboard(repo: str, results: str, hub: Hub, dataset: str) -> list[str]:
     """Publish the leaderboard's page as it is now.
 
     Args:
@@ -81,14 +81,13 @@ def publish_leaderboard(repo: str, results: str, hub: Hub, dataset: str) -> Outc
     return _publish_space(repo, "Publish the leaderboard", files, hub)
 
 
-def _publish_space(repo: str, title: str, files: Mapping[str, bytes], hub: Hub) -> Outcome:
+def _publish_space(repo: str, title: str, files: Mapping[str, bytes], hub: Hub) -> list[str]:
     space = Publication(repo, "space", title, files, part=_PACKAGE)
-
-    outcome = hub.publish(space, hub.state(repo, "space"))
-    lines = [line for line in outcome.lines if f" {_PACKAGE}" not in line]
-    if packed := len(outcome.lines) - len(lines):
+    done = hub.publish(space, hub.state(repo, "space"))
+    lines = [line for line in done if f" {_PACKAGE}" not in line]
+    if packed := len(done) - len(lines):
         lines.append(f"… and s2lct itself: {packed} files of {_PACKAGE}")
-    return Outcome(lines, outcome.url)
+    return lines
 
 
 def _package_files() -> Iterator[tuple[str, bytes]]:

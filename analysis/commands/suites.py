@@ -1,7 +1,8 @@
-"""How varied a suite is, beside other sources."""
+"""What judges a suite: how diverse it is, and whether people agree with it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ from s2lct.command import Capabilities, Count, RandomSeed, command
 
 if TYPE_CHECKING:
     from s2lct.analysis.diversity import Comparison
+    from s2lct.analysis.study import StudyResult
 
 FILES = "Files to write"
 
@@ -83,3 +85,68 @@ def diversity(
     if csv is not None:
         write_text(csv, as_csv(measured))
     return measured
+
+
+@dataclass(frozen=True)
+class WrittenStudy:
+    """A study's id, its forms, and the key that only its owner has."""
+
+    id: str
+    forms: tuple[Path, ...]
+    key: Path
+
+
+@command
+def export_study(
+    suite: Annotated[str, typer.Argument(help=r"Folder of a built suite, or Hub id\[@REVISION].")],
+    *,
+    out: Annotated[Path, typer.Option(file_okay=False, help="Folder for the forms and the key.")],
+    sets: Annotated[Count, typer.Option(help="Forms, of different cases each.")] = 3,
+    seeds: Annotated[
+        Count, typer.Option(help="Seeds in a form; an expansion of each comes with it.")
+    ] = 50,
+    capability: Capabilities = [],  # noqa: B006
+    seed: Annotated[RandomSeed, typer.Option(help="Seed of the draw.")] = 0,
+) -> WrittenStudy:
+    """Draw cases, and write blind forms for annotators and the key.
+
+    A form for each set, as HTML and CSV.
+    """
+    from s2lct.analysis.study import draw, write_study
+    from s2lct.suite.cases import load_cases
+
+    drawn = draw(load_cases(suite).select(capability or None), sets=sets, seeds=seeds, seed=seed)
+    *forms, key = write_study(drawn, out)
+    return WrittenStudy(drawn.study, tuple(forms), key)
+
+
+@command
+def import_annotations(
+    annotations: Annotated[
+        list[Path],
+        typer.Argument(dir_okay=False, help="Files that annotators handed in, JSON or CSV."),
+    ],
+    *,
+    key: Annotated[Path, typer.Option(dir_okay=False, help="The study's key.json.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(dir_okay=False, help="Write every figure and the disputed cases as JSON."),
+    ] = None,
+    seed: Annotated[RandomSeed, typer.Option(help="Seed of the bootstrap.")] = 0,
+) -> StudyResult:
+    """Say how far annotators agree with the suite and each other.
+
+    Label consistency, relevance, Krippendorff's α, and the cases they dispute.
+    """
+    from s2lct.analysis.study import QUESTIONS, evaluate, read_key
+    from s2lct.errors import require
+    from s2lct.files import check_files_out, write_text
+    from s2lct.suite.annotation import read_annotations
+
+    require("krippendorff")
+    check_files_out(out=out)
+    of_study = read_key(key)
+    result = evaluate(read_annotations(annotations, QUESTIONS, of_study.items), of_study, seed=seed)
+    if out is not None:
+        write_text(out, result.json())
+    return result

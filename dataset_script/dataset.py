@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.cards import render_dataset_card
-from s2lct.dataset_script.hub import Hub, Outcome, Publication, require_repo
-from s2lct.errors import PublishError, ScoringError, SuiteError, VersionError
+from s2lct.dataset_script.hub import Hub, Publication, require_repo
+from s2lct.errors import PublishError, ScoringError, VersionError
 from s2lct.labels import PROMPTS, SLOT
 from s2lct.suite.cases import Case, case_from, published_suite
 from s2lct.suite.harness import (
@@ -26,13 +26,13 @@ from s2lct.suite.harness import (
 )
 from s2lct.suite.read import WrittenSuite, read_suite
 from s2lct.suite.tables import ALL, HARNESS, KINDS, SPLIT, SUITE_FILE, example_of
-from s2lct.suite.versions import Bump, Version, changelog_with, check_bump, compare, counted
+from s2lct.suite.versions import Version, changelog_with, compare, counted
 
 CARD = "README.md"
 CHANGELOG = "CHANGELOG.md"
 EVAL_FILE = "eval.yaml"
 _DATA = "data/"
-_MOST_FAULTS = 5
+_SHOWN = 5
 _FIRST = Version(1, 0, 0)
 _ABOUT_EVAL = """\
 # inspect eval hf/ORG/NAME/lc4 --model …
@@ -41,8 +41,8 @@ _ABOUT_EVAL = """\
 """
 
 
-def publish_dataset(folder: Path, repo: str, hub: Hub, version: str | None = None) -> Outcome:
-    """Publish a suite in one commit with a tag ``vVERSION``.
+def publish_dataset(folder: Path, repo: str, hub: Hub, version: str | None = None) -> list[str]:
+    """Publish a suite in one commit with a tag ``vVERSION``; what was done, in lines.
 
     Args:
         folder: a suite that `s2lct build` wrote.
@@ -60,21 +60,17 @@ def publish_dataset(folder: Path, repo: str, hub: Hub, version: str | None = Non
     require_repo("--repo", repo)
     wanted = Version.read(version) if version else None
     if faults := verify_suite(folder):
-        more = f" and {len(faults) - _MOST_FAULTS} more" if len(faults) > _MOST_FAULTS else ""
         raise PublishError(
-            f"{folder}: the suite is broken: {'; '.join(faults[:_MOST_FAULTS])}{more}",
+            f"{folder}: the suite is broken: {faults[0]}",
             hint="build it again; `s2lct verify DIR` lists every fault",
         )
     suite = read_suite(folder)
     state = hub.state(repo, "dataset")
-    released = hub.versions(repo) if state else {}
-    last = max(released, default=None)
+    last = max(hub.versions(repo) if state else (), default=None)
+    bump, changelog = None, b""
     if last is None:
         new = wanted or _FIRST
-        bump: Bump | None = None
-        changelog = ""
         lines = [f"{name}: {counted(rows)}" for name, rows in suite.rows.items()]
-        headline = f"{new}, the first version:"
     else:
         # Whatever the changelog says, the last version may hold this very suite.
         same = Publication(repo, "dataset", "", _files(suite, repo, last), part=_DATA)
@@ -84,31 +80,24 @@ def publish_dataset(folder: Path, repo: str, hub: Hub, version: str | None = Non
                     f"--version {wanted}: nothing changed since {last.tag} of {repo}",
                     hint=f"there is nothing to publish; load it with revision={last.tag!r}",
                 )
-            return Outcome([f"nothing to do: {last.tag} of {repo} is this suite"])
-        change = compare(_rows_of_version(repo, last), suite.rows)
-        new, bump, lines = wanted or last.after(change.bump), change.bump, [*change.changes]
-        if new in released:
+            return [f"nothing to do: {last.tag} of {repo} is this suite"]
+        bump, lines = compare(_rows_of_version(repo, last), suite.rows)
+        new = last.after(bump)
+        if wanted not in (None, new):
             raise VersionError(
-                f"--version {new}: {repo} has released it with other contents, and a released "
-                f"tag never moves (since {last}{change.shortly() or ': its card differs'})",
-                hint=f"publish it with --version {last.after(bump)}",
+                f"--version {wanted}: after {last} the next is {new}, because {bump.value}"
+                f"{': ' if lines else ''}{'; '.join(lines[:_SHOWN])}",
+                hint=f"publish it with --version {new}",
             )
-        check_bump(last, new, change)
-        changelog = (hub.read(repo, "dataset", CHANGELOG, last.tag) or b"").decode()
-        headline = f"{last} → {new}: {bump.value}"
-    changelog = changelog_with(changelog, new, bump, lines)
+        changelog = hub.read(repo, "dataset", CHANGELOG, last.tag)
+    files = _files(suite, repo, new)
+    files[CHANGELOG] = changelog_with(changelog.decode(), new, bump, lines).encode()
+    description = "\n".join(f"- {line}" for line in lines)
     publication = Publication(
-        repo,
-        "dataset",
-        f"S²LCT {new}",
-        _files(suite, repo, new) | {CHANGELOG: changelog.encode()},
-        description="\n".join(f"- {line}" for line in lines),
-        part=_DATA,
-        tag=new.tag,
+        repo, "dataset", f"S²LCT {new}", files, description, part=_DATA, tag=new.tag
     )
-    outcome = hub.publish(publication, state)
-    outcome.lines[:0] = [headline, *(f"  {line}" for line in lines)]
-    return outcome
+    headline = f"{last} → {new}: {bump.value}" if bump else f"{new}, the first version:"
+    return [headline, *(f"  {line}" for line in lines), *hub.publish(publication, state)]
 
 
 def _rows_of_version(repo: str, version: Version) -> dict[str, list[dict[str, Any]]]:
@@ -116,7 +105,7 @@ def _rows_of_version(repo: str, version: Version) -> dict[str, list[dict[str, An
     name = f"{repo}@{version.tag}"
     try:
         return read_suite(published_suite(name), name).rows
-    except (ScoringError, SuiteError) as error:
+    except ScoringError as error:
         raise PublishError(
             f"{name}: is no suite to compare with ({error.problem})",
             hint="choose another --repo, or mend that tag by hand",

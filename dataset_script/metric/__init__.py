@@ -1,1 +1,0 @@
-"""The metric module, as a Space or a folder holds it: s2lct.py and nothing else."""

@@ -1,1 +1,0 @@
-"""Suites, results and model results, published on the Hub."""
