@@ -298,7 +298,7 @@ def inspect(
     n: Annotated[Count, typer.Option("--n", help="Seeds of each capability.")] = 5,
 ) -> dict[str, list[list[dict[str, Any]]]]:
     """Show seeds with their expansions, inserted words marked."""
-    from s2lct.suite.inspect import families
+    from s2lct.suite.export import families
 
     return families(suite, capability, n)
 

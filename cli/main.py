@@ -189,7 +189,7 @@ def show_capabilities(
 @BUILDING.shows(commands.inspect, "s2lct inspect dist/s2lct --capability LC4 --n 5")
 def show_families(found: dict[str, list[list[dict[str, Any]]]], *, suite: Path) -> None:
     """Seeds with their expansions, a capability after the other."""
-    from s2lct.suite.inspect import lines_of
+    from s2lct.suite.export import lines_of
     from s2lct.suite.read import read_description
 
     described = read_description(suite)["capabilities"]

@@ -1,23 +1,27 @@
-"""Export a suite to one file: JSON lines, CSV, or CheckList's test cases as JSON."""
+"""Show a suite in a terminal, or export it to one file: JSON lines, CSV, CheckList's JSON."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from rich.text import Text
 
 from s2lct.errors import SuiteError
 from s2lct.files import as_json_lines, check_file_out, write_text
 from s2lct.labels import LABELS
 from s2lct.plain_text import spreadsheet_cell
+from s2lct.suite.capability_ids import chosen
 from s2lct.suite.read import read_suite
-from s2lct.suite.tables import KINDS, SUITE_FILE
+from s2lct.suite.tables import COUNTERPART, KINDS, SUITE_FILE, Row
 
-Row = dict[str, Any]
+Family = list[Row]
 
 
 def export_suite(folder: Path, out: Path, format: str) -> int:
@@ -45,8 +49,7 @@ def export_suite(folder: Path, out: Path, format: str) -> int:
             "label": LABELS[row["label"]],
             "sources": [source | {"label": LABELS[source["label"]]} for source in row["sources"]],
         }
-        for part in suite.rows.values()
-        for row in part
+        for row in suite.all_rows
     ]
     write_text(out.resolve(), _WRITERS[format](rows, suite.described))  # where a link leads
     return len(rows)
@@ -92,3 +95,46 @@ _WRITERS: dict[str, Callable[[list[Row], Mapping[str, Any]], str]] = {
     "csv": _csv,
     "checklist": _checklist,
 }
+
+
+def families(folder: Path, capabilities: Sequence[str], n: int) -> dict[str, list[Family]]:
+    """Seeds of a suite, each with its counterpart and expansions behind it, by capability.
+
+    Args:
+        folder: the suite.
+        capabilities: their ids; none for all.
+        n: most seeds of each, the same ones every time.
+
+    Raises:
+        SuiteError: the folder holds no suite, or a damaged one.
+        ScoringError: it lacks a capability.
+    """
+    suite = read_suite(folder)
+    found: dict[str, list[Family]] = {}
+    names = chosen(capabilities, list(suite.rows), str(folder)) if capabilities else suite.rows
+    for name in names:
+        of_seed: dict[str, Family] = {}
+        for row in sorted(suite.rows[name], key=lambda row: row["kind"] != "seed"):
+            of_seed.setdefault(row["seed_id"], []).append(row)
+        all_families = list(of_seed.values())
+        places = random.Random(0).sample(range(len(all_families)), min(n, len(all_families)))
+        found[name] = [all_families[place] for place in sorted(places)]
+    return found
+
+
+def lines_of(family: Family) -> Iterator[Text]:
+    """A seed, its counterpart and its expansions, the inserted words in brackets."""
+    for row in family:
+        if row["kind"] != "expansion":
+            labels = " or ".join(LABELS[label] for label in row["labels"])
+            sign = "  ↔ " if row["kind"] == COUNTERPART else ""
+            yield Text.assemble(sign, row["text"], (f"  ({labels})", "dim"))
+            continue
+        text, last, production = Text(), 0, row["production"]
+        for word in row["inserted"]:
+            text.append(row["text"][last : word["start"]])
+            text.append(f"[{row['text'][word['start'] : word['end']]}]", "bold green")
+            last = word["end"]
+        text.append(row["text"][last:])
+        licence = f"  {production['lhs']} → {' '.join(production['reference_rhs'])}"
+        yield Text.assemble("  + ", text, (licence, "dim"))

@@ -7,16 +7,14 @@ own tables changes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from itertools import combinations
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from s2lct.errors import ScoringError
-from s2lct.files import check_only_ours, files_in, is_folder, whole_folder, write_text
+from s2lct.files import check_only_ours, is_folder, whole_folder, write_text
 from s2lct.labels import LABELS, PROMPTS, SLOT, space_behind
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 from s2lct.suite.tables import SPLIT
@@ -34,76 +32,51 @@ _PUNCTUATION = r"[\W_]*"
 _REST_OF_LINE = r"(?:[^\w\n]|_)*(?:\n|$)"
 ANSWER = rf"^{_PUNCTUATION}({'|'.join(map(re.escape, LABELS))}){_REST_OF_LINE}"
 """What is read of a written reply, in any case: a label that stands alone on its first line."""
+SHARED_LETTERS = {
+    **{(number,): label for number, label in enumerate(LABELS)},
+    **{(0, 1): "ne", (0, 2): "tive", (1, 2): "e", (0, 1, 2): "t"},
+}
+"""For each set of labels letters that all of them have and that stand for no other set.
+
+The Hub's tasks compare one string, ``target``, with what one regular expression captures. For a
+case that two labels pass, it captures what they have in common: "neutral" and "positive" an e.
+"""
 
 
-def harness_rows(cases: Iterable[Case]) -> Iterator[dict[str, Any]]:
+def harness_table(cases: Iterable[Case]) -> pa.Table:
     """A row a case.
 
     ``labels`` are the numbers of the passing labels among the ``choices``, ``passes`` their names,
     and ``target`` what `shared_answer` captures of a reply that passes.
     """
-    for case in cases:
-        labels = sorted(case.passes)
-        yield {
-            "id": case.id,
-            "capability": case.capability,
-            "kind": case.kind,
-            "seed_id": case.seed_id,
-            "text": case.text,
-            "choices": list(LABELS),
-            "labels": labels,
-            "passes": [LABELS[label] for label in labels],
-            "target": shared_letters()[tuple(labels)],
-        }
-
-
-def harness_table(cases: Iterable[Case]) -> pa.Table:
-    """The same as an Arrow table."""
     import pyarrow as pa
 
-    kinds = {
+    kinds = dict.fromkeys(("id", "capability", "kind", "seed_id", "text"), pa.string()) | {
         "choices": pa.list_(pa.string()),
         "labels": pa.list_(pa.int64()),
         "passes": pa.list_(pa.string()),
+        "target": pa.string(),
     }
-    names = ("id", "capability", "kind", "seed_id", "text", *kinds, "target")
-    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in names])
-    return pa.Table.from_pylist(list(harness_rows(cases)), schema=schema)
+    rows = [
+        {name: getattr(case, name) for name in ("id", "capability", "kind", "seed_id", "text")}
+        | {
+            "choices": list(LABELS),
+            "labels": sorted(case.passes),
+            "passes": [LABELS[label] for label in sorted(case.passes)],
+            "target": SHARED_LETTERS[tuple(sorted(case.passes))],
+        }
+        for case in cases
+    ]
+    return pa.Table.from_pylist(rows, schema=pa.schema(kinds))
 
 
-@cache
-def shared_letters() -> dict[tuple[int, ...], str]:
-    """For each set of labels the longest letters that all of them have and no other set uses.
-
-    The Hub's tasks compare one string, ``target``, with what one regular expression captures. For
-    a case that two labels pass, it captures what they have in common: "neutral" and "positive"
-    share an e. For one label these letters are the label itself.
-    """
-    found: dict[tuple[int, ...], str] = {}
-    for size in range(1, len(LABELS) + 1):
-        for labels in combinations(range(len(LABELS)), size):
-            first, *others = (LABELS[label] for label in labels)
-            parts = (
-                first[start : start + length]
-                for length in range(len(first), 0, -1)
-                for start in range(len(first) - length + 1)
-            )
-            found[labels] = next(
-                part
-                for part in parts
-                if part not in found.values() and all(part in other for other in others)
-            )
-    return found
-
-
-@cache
 def shared_answer() -> str:
     """A regular expression: `ANSWER`, which captures the letters of each set with that label."""
     answers = []
     for number, label in enumerate(LABELS):
         captured = (
             f"(?={re.escape(label.partition(letters)[0])}({re.escape(letters)}))"
-            for labels, letters in shared_letters().items()
+            for labels, letters in SHARED_LETTERS.items()
             if number in labels
         )
         answers.append(f"{''.join(captured)}{re.escape(label)}")
@@ -183,8 +156,6 @@ def export_lm_eval(suite: Path, out: Path, prompt: str = PROMPTS[0]) -> int:
     import pyarrow.parquet as pq
 
     prompt = checked_prompt(prompt)
-    ours = _written_before(out)
-    check_only_ours(out, ours, option="--out")
     cases = load_cases(suite if is_folder(suite) else str(suite))
     parts = by_capability(cases.cases)
     # Ids in small letters, or as they are where two differ in these.
@@ -198,7 +169,7 @@ def export_lm_eval(suite: Path, out: Path, prompt: str = PROMPTS[0]) -> int:
     for suffix, metric in (("", {"metric": "acc"}), (f"_{WRITTEN}", exact)):
         group = GROUP + suffix
         for capability, name in names.items():
-            data = out.resolve() / "data" / f"{_file_name(capability)}.parquet"
+            data = out.resolve() / "data" / f"{capability}.parquet"
             files[f"{group}_{name}.yaml"] = {
                 "include": _SHARED + suffix,
                 "task": f"{group}_{name}",
@@ -212,22 +183,15 @@ def export_lm_eval(suite: Path, out: Path, prompt: str = PROMPTS[0]) -> int:
             "aggregate_metric_list": [{**metric, "aggregation": "mean", "weight_by_size": False}],
             **_metadata(cases),
         }
-    with whole_folder(out, ours=ours) as folder:
+    tables = {f"data/{capability}.parquet": part for capability, part in parts.items()}
+    check_only_ours(out, [*files, *tables], option="--out")
+    with whole_folder(out, ours=[*files, *tables]) as folder:
         for name, content in files.items():
             write_text(folder / name, as_yaml(content))
         (folder / "data").mkdir()
-        for capability, part in parts.items():
-            path = folder / "data" / f"{capability}.parquet"
-            pq.write_table(harness_table(part), path, compression="zstd")
+        for name, part in tables.items():
+            pq.write_table(harness_table(part), folder / name, compression="zstd")
     return len(cases.cases)
-
-
-def _written_before(out: Path) -> list[str]:
-    """The names of the files in a folder that an earlier export wrote."""
-    if not is_folder(out) or not (out / _SHARED).is_file():
-        return []
-    pattern = re.compile(rf"_?{GROUP}(_[^/]*)?(\.yaml)?|data/[^/]+\.parquet")
-    return [name for name in files_in(out) if pattern.fullmatch(name)]
 
 
 def _likeliest(prompt: str) -> dict[str, Any]:
@@ -279,12 +243,3 @@ def _jinja(prompt: str) -> str:
         f"{{% raw %}}{part}{{% endraw %}}" if any(mark in part for mark in marks) else part
         for part in prompt.split(SLOT)
     )
-
-
-def _file_name(capability: str) -> str:
-    """The name of a capability, which leads to no other place; those of strangers' suites might."""
-    if capability in ("", ".", "..") or set(capability) & {"/", "\\", "\0"}:
-        raise ScoringError(
-            f"{capability!r}: no file can have that name", hint="rename the capability in the suite"
-        )
-    return capability

@@ -15,8 +15,7 @@ from s2lct.leaderboard.integrations.metric import compute
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import load_cases
-from s2lct.suite.export import export_suite
-from s2lct.suite.inspect import families, lines_of
+from s2lct.suite.export import export_suite, families, lines_of
 from s2lct.suite.read import read_suite
 
 pytestmark = pytest.mark.usefixtures("own_cache")

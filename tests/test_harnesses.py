@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +17,17 @@ from hub_fixtures import HubClient
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import save_tiny_gpt2, save_tiny_llama
-from tiny_sayer import save_tiny_sayer
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app
 from s2lct.errors import OutputError, ScoringError
 from s2lct.labels import LABELS, OPENING, PROMPTS
 from s2lct.leaderboard.models.classifier import Function
-from s2lct.leaderboard.models.endpoint import EndpointModel, Server
-from s2lct.leaderboard.models.generating_model import GeneratingModel
+from s2lct.leaderboard.models.endpoint import EndpointModel
 from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
 from s2lct.leaderboard.scoring.score import Outcomes, score
 from s2lct.suite.cases import families_of, load_cases
-from s2lct.suite.harness import ANSWER, export_lm_eval, harness_rows, harness_splits, shared_answer
+from s2lct.suite.harness import ANSWER, export_lm_eval, harness_splits, harness_table, shared_answer
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -94,7 +89,7 @@ def test_one_pattern_captures_the_target_of_answers_that_pass(passes: set[int]) 
             | {"text": "A film.", "labels": sorted(passes)}
         ]
     )
-    (row,) = harness_rows(suite.cases)
+    (row,) = harness_table(suite.cases).to_pylist()
     assert row["passes"] == [LABELS[label] for label in sorted(passes)]
     for label, name in enumerate(LABELS):
         found = re.search(shared_answer(), f"**{name.title()}**.", re.IGNORECASE)
@@ -144,21 +139,20 @@ def run_lm_eval(tasks: Path, group: str, kind: str, **arguments: Any) -> dict[st
     }
 
 
-@pytest.fixture(scope="module", params=["gpt2", "llama"])
-def random_model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Tiny models with random weights; the tokenizer of one begins texts with a token."""
-    folder = tmp_path_factory.mktemp("random") / request.param
-    if request.param == "gpt2":
-        return save_tiny_gpt2(folder, seed=3)
-    return save_tiny_llama(folder, seed=3, framed="<s> $A")
-
-
 @needs_lm_eval
 @pytest.mark.usefixtures("own_data_cache")
-@pytest.mark.parametrize("prompt", [None, 'Film: {text}\nVerdict {{of}} {% three %}: "'])
+@pytest.mark.parametrize(
+    ("kind", "prompt"), [("gpt2", None), ("llama", 'Film: {text}\nVerdict {{of}} {% three %}: "')]
+)
 def test_lm_eval_has_the_figures_of_score(
-    random_model: Path, suite_folder: Path, tmp_path: Path, prompt: str | None
+    suite_folder: Path, tmp_path: Path, kind: str, prompt: str | None
 ) -> None:
+    """Of tiny models with random weights; the tokenizer of one begins texts with a token."""
+    random_model = tmp_path / kind
+    if kind == "gpt2":
+        save_tiny_gpt2(random_model, seed=3)
+    else:
+        save_tiny_llama(random_model, seed=3, framed="<s> $A")
     tasks = tmp_path / "tasks"
     given = [] if prompt is None else ["--prompt", prompt.replace("\n", "\\n")]
     arguments = ["export", str(suite_folder), "--format", "lm-eval", "--out", str(tasks), *given]
@@ -183,7 +177,6 @@ def test_an_export_gives_the_same_files_again_and_spares_others(
     tasks = tmp_path / "tasks"
     export_lm_eval(suite_folder, tasks)
     first = files()
-    (tasks / "s2lct_lc99.yaml").write_text("group: of an earlier export\n")
     export_lm_eval(suite_folder, tasks)
     assert files() == first
     (tasks / "data" / "essay.txt").write_text("Mine.")
@@ -211,13 +204,6 @@ def test_label_words_follow_prompts_as_they_do_in_score(
     asked = shared["doc_to_text"].replace("{{text}}", "A film.")
     words = [f"{asked}{shared['target_delimiter']}{word}" for word in shared["doc_to_choice"]]
     assert words == asks.completed("A film.")
-
-
-def test_a_prompt_goes_with_tasks_alone(suite_folder: Path, tmp_path: Path) -> None:
-    arguments = ["export", str(suite_folder), "--out", str(tmp_path / "x"), "--prompt", "{text}"]
-    done = CliRunner().invoke(app, arguments)
-    assert done.exit_code == 2
-    assert "--prompt" in done.output
 
 
 # inspect_ai
@@ -338,34 +324,11 @@ def test_inspect_says_what_is_wrong_with_a_task(
     assert problem in str(refused.value.message)
 
 
-def entry_points() -> Mapping[str, Mapping[str, str]]:
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        found: Mapping[str, Mapping[str, str]] = tomllib.load(file)["project"]["entry-points"]
-    return found
-
-
-@pytest.fixture
-def as_installed(tmp_path: Path) -> dict[str, str]:
-    """An environment in which this package is installed with the entry points it has now."""
-    about = tmp_path / "site" / "s2lct-0.1.0.dist-info"
-    about.mkdir(parents=True)
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: s2lct\nVersion: 0.1.0\n")
-    (about / "direct_url.json").write_text(
-        json.dumps({"url": "file:///s2lct", "dir_info": {"editable": True}})
-    )
-    lines = [
-        line
-        for group, points in entry_points().items()
-        for line in (f"[{group}]", *(f"{name} = {value}" for name, value in points.items()))
-    ]
-    (about / "entry_points.txt").write_text("\n".join(lines) + "\n")
-    path = [str(about.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return os.environ | {
-        "PYTHONPATH": os.pathsep.join(path),
-        "XDG_DATA_HOME": str(tmp_path / "data"),
-        "XDG_CACHE_HOME": str(tmp_path / "caches"),
-        "COLUMNS": "120",
-    }
+def test_inspect_finds_the_tasks_by_the_packages_entry_point() -> None:
+    with (Path(__file__).parents[1] / "pyproject.toml").open("rb") as file:
+        points = tomllib.load(file)["project"]["entry-points"]["inspect_ai"]
+    for place in points.values():
+        assert importlib.util.find_spec(place.partition(":")[0])
 
 
 class LabelServer(ChatServer):
@@ -398,38 +361,26 @@ class LabelServer(ChatServer):
 @needs_lm_eval
 @pytest.mark.usefixtures("own_data_cache")
 def test_a_model_behind_an_endpoint_has_the_same_figures_in_every_harness(
-    suite_folder: Path,
-    tmp_path: Path,
-    as_installed: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
+    suite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("openai")
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    from s2lct.leaderboard.integrations.inspect_tasks import every_capability
+
     suite = load_cases(suite_folder)
     questions = {PROMPTS[0].replace("{text}", case.text) for case in suite.cases}
     expected = accuracies(score(Function(labelled, "rule"), suite))
     with LabelServer() as server:
-        asks = LabelPrompt(PROMPTS[0])
-        outcomes = score(EndpointModel("rule", asks, Server(server.base_url)), suite)
+        for name in ("OPENAI_API_KEY", "LOCAL_API_KEY"):
+            monkeypatch.setenv(name, "none")
+        monkeypatch.setenv("LOCAL_BASE_URL", server.base_url)
+        outcomes = score(EndpointModel("rule", LabelPrompt(PROMPTS[0]), server.base_url), suite)
         assert accuracies(outcomes) == pytest.approx(expected)
         # Counterparts are asked, too, and in no failure rate.
         assert set(server.questions) > questions
         server.questions.clear()
-        command = [sys.executable, "-c", "from inspect_ai._cli.main import main; main()", "eval"]
-        command += ["s2lct/all", "--model", "openai-api/local/rule", "-T", f"suite={suite_folder}"]
-        command += ["--log-dir", str(tmp_path / "logs"), "--log-format", "json"]
-        done = subprocess.run(
-            [*command, "--display", "plain"],
-            env=as_installed | {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": server.base_url},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        (file,) = (tmp_path / "logs").glob("*.json")
-        metrics = json.loads(file.read_text())["results"]["scores"][0]["metrics"]
-        assert {name: metrics[name]["value"] for name in expected} == pytest.approx(expected)
+        task = every_capability(suite=str(suite_folder))
+        metrics = told_by(run_inspect(task, "openai-api/local/rule", tmp_path))
+        assert {name: metrics[name] for name in expected} == pytest.approx(expected)
         assert set(server.questions) == questions
         server.questions.clear()
         export_lm_eval(suite_folder, tmp_path / "tasks")
@@ -443,34 +394,6 @@ def test_a_model_behind_an_endpoint_has_the_same_figures_in_every_harness(
         )
         assert told == pytest.approx(expected)
         assert set(server.questions) == questions
-
-
-@needs_inspect
-@needs_lm_eval
-@pytest.mark.usefixtures("own_data_cache")
-def test_a_local_model_has_the_same_figures_in_every_harness(
-    suite_folder: Path, tmp_path: Path
-) -> None:
-    from inspect_ai.model import get_model
-
-    from s2lct.leaderboard.integrations.inspect_tasks import every_capability
-
-    suite = load_cases(suite_folder)
-    asked = [PROMPTS[0].replace("{text}", case.text) for case in suite.cases]
-    model = save_tiny_sayer(tmp_path / "sayer", LABELS, asked)
-    outcomes = score(LanguageModel(str(model), dtype="float32"), suite)
-    assert len(set(outcomes.labels.tolist())) == len(LABELS)  # it says this and that
-    expected = accuracies(outcomes)
-    # It says what is the likeliest.
-    written = score(GeneratingModel(str(model), dtype="float32"), suite)
-    assert written.labels.tolist() == outcomes.labels.tolist()
-    export_lm_eval(suite_folder, tmp_path / "tasks")
-    for group in ("s2lct", "s2lct_gen"):
-        arguments = {"pretrained": str(model), "dtype": "float32"}
-        assert run_lm_eval(tmp_path / "tasks", group, "hf", **arguments) == pytest.approx(expected)
-    local = get_model("hf/sayer", model_path=str(model), device="cpu", do_sample=False)
-    metrics = told_by(run_inspect(every_capability(suite=str(suite_folder)), local, tmp_path))
-    assert {name: metrics[name] for name in expected} == pytest.approx(expected)
 
 
 # The Hub
@@ -525,27 +448,3 @@ def test_inspect_runs_what_the_hub_is_told(hub: HubClient, suite_folder: Path) -
             PROMPTS[0].replace("{text}", case.text) for case in cases
         )
         assert told[task]["choices"] == list(LABELS)
-
-
-def test_columns_for_harnesses_change_no_suite(hub: HubClient, suite_folder: Path) -> None:
-    hub.s2lct("publish", "dataset", suite_folder, "--repo", REPO, "--version", "1.0.0")
-    script = """
-import json, sys
-from datasets import load_dataset
-from s2lct.suite.cases import load_cases
-suite = load_cases(sys.argv[1])
-harness = load_dataset(sys.argv[1].partition("@")[0], "harness")
-print(json.dumps({
-    "fingerprint": suite.fingerprint,
-    "cases": [case.id for case in suite.cases],
-    "harness": {split: sorted(rows["id"]) for split, rows in harness.items()},
-}))
-"""
-    told = json.loads(hub.python(script, f"{REPO}@v1.0.0").splitlines()[-1])
-    suite = load_cases(suite_folder)
-    assert told["fingerprint"] == suite.fingerprint
-    assert told["cases"] == [case.id for case in suite.cases]
-    by_split = {"test": sorted(case.id for case in suite.cases)}
-    for case in suite.cases:
-        by_split.setdefault(case.capability, []).append(case.id)
-    assert told["harness"] == {split: sorted(ids) for split, ids in by_split.items()}
