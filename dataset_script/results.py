@@ -15,8 +15,7 @@ from s2lct.errors import PublishError, ScoringError
 from s2lct.hub_calls import is_hub_id
 from s2lct.leaderboard.results.hub_results import on_hub
 from s2lct.leaderboard.results.read import Suites, read_result, recompute
-from s2lct.leaderboard.results.record import Result
-from s2lct.leaderboard.results.untrusted import faults_of_names
+from s2lct.leaderboard.results.record import Result, faults_of_names
 from s2lct.leaderboard.results.write import repository_path
 from s2lct.plain_text import plain
 from s2lct.suite.cases import published_suite
