@@ -109,7 +109,7 @@ def test_what_readers_passed_is_built(corpus_path: Path, tmp_path: Path) -> None
     curated = read_by(config, first, second)
     assert curated.is_finished
     assert not curated.sheets
-    assert [drawn.round for drawn in curated.rounds] == ["sentences", "cases", "extensions"]
+    assert [drawn.round for drawn in curated.rounds] == ["sentences", "cases", "expansions"]
     rows = rows_of(config, tmp_path / "suite")
     seeds = [row for row in rows if row["kind"] == "seed"]
     assert Counter(row["capability"] for row in seeds) == dict.fromkeys(NAMES, 3)
@@ -248,7 +248,7 @@ def test_two_people_fill_sheets_until_all_is_read(
             shown = run(*command, "--answers", own, "--annotator", reader)
             assert shown.exit_code == 0, shown.output
     assert "All is read" in shown.output
-    assert list(dict.fromkeys(seen)) == ["sentences", "cases", "extensions"]
+    assert list(dict.fromkeys(seen)) == ["sentences", "cases", "expansions"]
     assert rows_of(config_for(corpus_path, tmp_path), tmp_path / "suite")
     # The same answers again add nothing.
     before = annotations.read_bytes()
