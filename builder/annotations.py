@@ -97,7 +97,7 @@ class Annotations:
         self._of_id: Mapping[str, Mapping[str, Annotation]] = {
             id: kept
             for id, found in of_id.items()
-            if (kept := {name: one for name, one in found.items() if name not in self.careless})
+            if (kept := {name: each for name, each in found.items() if name not in self.careless})
         }
 
     def __iter__(self) -> Iterator[str]:

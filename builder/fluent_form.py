@@ -100,11 +100,11 @@ class FluentForm:
             progress(1)
         return slots
 
-    def select(self, slot: Slot, some: Sequence[Sentence]) -> list[Source]:
+    def select(self, slot: Slot, candidates: Sequence[Sentence]) -> list[Source]:
         """Those of a slot's candidates that meet one of its rules, parsed."""
         models = self.models
         met = search.that_meet(
-            some, slot.rules, models.tagger, models.parser, self.lexicon, parsed=True
+            candidates, slot.rules, models.tagger, models.parser, self.lexicon, parsed=True
         )
         return [Source(sentence, parsed) for sentence, parsed in met if parsed]
 
@@ -114,11 +114,11 @@ class FluentForm:
 
     def forms(self, sources: Sequence[Source]) -> list[list[Source]]:
         """What seeds may use of each sentence: its shorter forms, and itself if it passes."""
-        self._shorten({one.text: one for one in sources if one.text not in self.shorter})
+        self._shorten({each.text: each for each in sources if each.text not in self.shorter})
         found: list[list[Source]] = []
         for source in sources:
             # They may have been found for another sentence of the same text.
-            forms = [replace(one, sentence=source.sentence) for one in self.shorter[source.text]]
+            forms = [replace(each, sentence=source.sentence) for each in self.shorter[source.text]]
             whole = self.passes(sentence_id(source.text), source.sentence.label)
             found.append([*forms, source] if whole else forms)
         return found
@@ -149,8 +149,8 @@ class FluentForm:
 
         def accept(seed: Seed) -> bool:
             if not all(
-                search.still_meets(form, one.sentence.label, one.parsed, self.lexicon)
-                for one in seed.sources
+                search.still_meets(form, source.sentence.label, source.parsed, self.lexicon)
+                for source in seed.sources
             ):
                 return False
             if self.annotations is None or not seed.template:
@@ -173,16 +173,16 @@ class FluentForm:
         progress = bar("extend", len(ordered))
         found: dict[str, list[Extended]] = {}
         for start in range(0, len(ordered), EXTENDED_AT_ONCE):
-            some = ordered[start : start + EXTENDED_AT_ONCE]
-            for text, confirmed in self.confirmed(some, self._may_be_tried).items():
+            batch = ordered[start : start + EXTENDED_AT_ONCE]
+            for text, confirmed in self.confirmed(batch, self._may_be_tried).items():
                 judged = [
-                    replace(one, rejected=choose.rejection(text, one, annotated=annotated))
-                    for one in confirmed
+                    replace(each, rejected=choose.rejection(text, each, annotated=annotated))
+                    for each in confirmed
                 ]
                 # Of one text from several origins the last one counts that is not rejected.
-                judged.sort(key=lambda one: one.rejected is None)
-                found[text] = list({one.extension.text: one for one in judged}.values())
-            progress(len(some))
+                judged.sort(key=lambda each: each.rejected is None)
+                found[text] = list({each.extension.text: each for each in judged}.values())
+            progress(len(batch))
         return found
 
     def confirmed(
@@ -195,12 +195,12 @@ class FluentForm:
             tried: says which extensions of a sentence with a label are tagged and parsed at all.
         """
         families: list[tuple[Source, list[Extension]]] = []
-        for source, some in zip(sources, self._proposed(sources), strict=True):
+        for source, proposed in zip(sources, self._proposed(sources), strict=True):
             label = source.sentence.label
-            own = [one for one in some if tried(one, label)]
+            taken = [extension for extension in proposed if tried(extension, label)]
             if self.annotations is not None:
-                own += [two for two in reduce.paired(source.text, own) if tried(two, label)]
-            families.append((source, own))
+                taken += [pair for pair in reduce.paired(source.text, taken) if tried(pair, label)]
+            families.append((source, taken))
         found = confirm.confirmed_all(
             families,
             self.models.tagger,
@@ -208,7 +208,7 @@ class FluentForm:
             self.lexicon,
             confirm.Licence(self.grammar, self.config.mask_tags),
         )
-        return {source.text: some for source, some in zip(sources, found, strict=True)}
+        return {source.text: confirmed for source, confirmed in zip(sources, found, strict=True)}
 
     def _may_be_tried(self, extension: Extension, label: Label) -> bool:
         """Whether annotators passed an extension; phrases wait for annotators.
@@ -241,9 +241,9 @@ class FluentForm:
         for source, of_masks in zip(sources, masked, strict=True):
             phrases = extend.phrase_extensions(source, bank, self.grammar, most=PHRASES_TRIED)
             distinct = {
-                (one.text, one.origin, tuple(word.tag for word in one.inserted)): one
-                for one in (*of_masks, *phrases, *source.extensions)
-                if one.text != source.text
+                (each.text, each.origin, tuple(word.tag for word in each.inserted)): each
+                for each in (*of_masks, *phrases, *source.extensions)
+                if each.text != source.text
             }
             found.append(list(distinct.values()))
         return found
@@ -265,13 +265,13 @@ class FluentForm:
                 tried = extended.get(source.text, ())
                 counts["suggestions"] += len(tried)
                 counts.update(
-                    f"rejected_{one.rejected.name.lower()}" for one in tried if one.rejected
+                    f"rejected_{each.rejected.name.lower()}" for each in tried if each.rejected
                 )
-                for one in choose.usable(tried, self.config.expansions, annotated=annotated):
+                for longer in choose.usable(tried, self.config.expansions, annotated=annotated):
                     expansion = None
-                    if search.still_meets(form, source.sentence.label, one.parsed, self.lexicon):
+                    if search.still_meets(form, source.sentence.label, longer.parsed, self.lexicon):
                         expansion = compose.expansion_of(
-                            seed, template, slot, one.extension, one.parsed
+                            seed, template, slot, longer.extension, longer.parsed
                         )
                     if expansion is None:
                         counts["rejected_specification"] += 1
@@ -290,18 +290,18 @@ class FluentForm:
     ) -> dict[str, list[Family]]:
         """The families of each capability: seeds, the expansions to publish, contrasts."""
         chosen = choose.choose(
-            [seed.id for some in seeds.values() for seed in some],
+            [seed.id for group in seeds.values() for seed in group],
             expansions,
             per_seed=self.config.expansions,
             seed=self.config.seed,
         )
         families: dict[str, list[Family]] = {}
         for capability in self.capabilities:
-            own = seeds[capability.id]
-            taken = {seed.text for seed in own}
-            taken.update(one.text for seed in own for one in chosen[seed.id])
+            group = seeds[capability.id]
+            taken = {seed.text for seed in group}
+            taken.update(expansion.text for seed in group for expansion in chosen[seed.id])
             families[capability.id] = []
-            for seed in own:
+            for seed in group:
                 contrast = contrast_of(seed, capability.form("fluent"))
                 if contrast is not None and contrast.text in taken:
                     contrast = None
@@ -310,7 +310,7 @@ class FluentForm:
                 family = Family(seed, tuple(chosen[seed.id]), contrast)
                 families[capability.id].append(family)
             counted[capability.id].update(
-                seeds=len(own),
+                seeds=len(group),
                 counterparts=sum(f.contrast is not None for f in families[capability.id]),
                 expansions=sum(len(family.expansions) for family in families[capability.id]),
             )

@@ -189,7 +189,7 @@ class KeptMaskedLM(_Kept):
 
         def suggested(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
             parts = list(_parts(missing, BATCHES_AT_ONCE))
-            given = ((top, [one for key in part for one in batches[key]]) for part in parts)
+            given = ((top, [request for key in part for request in batches[key]]) for part in parts)
             for number, found in self._engine.map(LoadedModels.suggest, given):
                 answers = iter(found)
                 for key in parts[number]:

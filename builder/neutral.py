@@ -61,7 +61,7 @@ def read_neutral(
         label_map=label_map,
         labelled=False,
     )
-    neutral = tuple(replace(one, label="neutral", score=None) for one in corpus.sentences)
+    neutral = tuple(replace(sentence, label="neutral", score=None) for sentence in corpus.sentences)
     return replace(corpus, sentences=neutral)
 
 

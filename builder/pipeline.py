@@ -62,7 +62,7 @@ def build_suite(config: BuildConfig) -> dict[str, dict[str, int]]:
         if (described := _built_before(inputs.config, out, recorded)) is not None:
             counts: dict[str, dict[str, int]] = described["counts"]
             return counts
-        counted: dict[str, Counter[str]] = {one.id: Counter() for one in inputs.capabilities}
+        counted: dict[str, Counter[str]] = {each.id: Counter() for each in inputs.capabilities}
         with kept_models(inputs) as models:
             if config.templates == "paper":
                 families = paper_families(inputs, models, counted)
@@ -132,7 +132,7 @@ def read_inputs(config: BuildConfig) -> Inputs:
     neutral = read_neutral(config.neutral, **columns)
     corpus = read_corpus(config.corpus, **columns)
     corpora = without_conflicts([corpus, neutral]) if neutral else [corpus]
-    progress(1, f"{sum(len(one.sentences) for one in corpora):,} sentences")
+    progress(1, f"{sum(len(each.sentences) for each in corpora):,} sentences")
     loaded = LoadedModels(config.tagger, config.parser, config.mlm)
     recorded_inputs = {
         "options": options,
@@ -141,7 +141,7 @@ def read_inputs(config: BuildConfig) -> Inputs:
         "neutral": neutral.fingerprint if neutral else "",
         "lexicon": lexicon.fingerprint,
         "grammar": grammar.fingerprint,
-        "scorers": [one.described for one in SCORERS.values() if config.templates == "fluent"],
+        "scorers": [each.described for each in SCORERS.values() if config.templates == "fluent"],
         "tagger": loaded.tagger.fingerprint,
         "parser": loaded.parser.fingerprint,
         "mlm": loaded.mlm.fingerprint,
@@ -193,17 +193,22 @@ def _fluent_rows(inputs: Inputs, models: KeptModels, counted: Mapping[str, Count
     annotations = None
     if config.annotation_files:
         annotations = Annotations.read(config.annotation_files)
-    rows: Rows = {one.id: [] for one in inputs.capabilities}
+    rows: Rows = {capability.id: [] for capability in inputs.capabilities}
     # What nobody annotated is made by itself: it changes nothing of what was annotated.
     for annotated in (True, False):
-        own = [one for one in inputs.capabilities if config.is_read(one.id) == annotated]
-        if not own:
+        chosen = [each for each in inputs.capabilities if config.is_read(each.id) == annotated]
+        if not chosen:
             continue
         form = FluentForm(
-            config, own, inputs.lexicon, inputs.grammar, models, annotations if annotated else None
+            config,
+            chosen,
+            inputs.lexicon,
+            inputs.grammar,
+            models,
+            annotations if annotated else None,
         )
         families = fluent_families(form, inputs.sentences, counted)
-        rows |= {id: list(write.rows(some, form.annotations)) for id, some in families.items()}
+        rows |= {id: list(write.rows(group, form.annotations)) for id, group in families.items()}
     return rows
 
 
@@ -211,23 +216,25 @@ def fluent_families(
     form: FluentForm, sentences: Sequence[Sentence], counted: Mapping[str, Counter[str]]
 ) -> dict[str, list[Family]]:
     """The families of each capability; ``counted`` takes the counts of the closing table."""
-    pools: dict[str, dict[str, Pool]] = {one.id: {} for one in form.capabilities}
+    pools: dict[str, dict[str, Pool]] = {capability.id: {} for capability in form.capabilities}
     for slot in form.slots(sentences):
         pools[slot.capability][slot.name] = Pool(form, slot)
     progress = bar("compose", len(form.capabilities))
     seeds: dict[str, list[Seed]] = {}
-    for one in form.capabilities:
-        seeds[one.id] = form.compose(one, pools[one.id])
-        counted[one.id]["found"] = sum(pool.found for pool in pools[one.id].values())
+    for each in form.capabilities:
+        seeds[each.id] = form.compose(each, pools[each.id])
+        counted[each.id]["found"] = sum(pool.found for pool in pools[each.id].values())
         progress(1)
     used: dict[str, Source] = {
-        source.text: source for some in seeds.values() for s in some for source in s.sources
+        source.text: source for group in seeds.values() for seed in group for source in seed.sources
     }
     extended = form.extend(list(used.values()))
     expansions = [
         expansion
-        for one in form.capabilities
-        for expansion in form.expand(seeds[one.id], one.form("fluent"), extended, counted[one.id])
+        for each in form.capabilities
+        for expansion in form.expand(
+            seeds[each.id], each.form("fluent"), extended, counted[each.id]
+        )
     ]
     return form.choose(seeds, expansions, counted)
 
@@ -266,13 +273,13 @@ def paper_families(
     fillings: dict[Problem, list[Filling]] = {}
     progress = bar("expand", len(seeds))
     for start in range(0, len(seeds), SEEDS_AT_ONCE):
-        some = seeds[start : start + SEEDS_AT_ONCE]
-        parsed = parsed_sentences([seed.text for seed in some], models.tagger, models.parser)
+        batch = seeds[start : start + SEEDS_AT_ONCE]
+        parsed = parsed_sentences([seed.text for seed in batch], models.tagger, models.parser)
         masked = [
-            (seed, one)
-            for seed, sentence in zip(some, parsed, strict=True)
+            (seed, each)
+            for seed, sentence in zip(batch, parsed, strict=True)
             if sentence is not None
-            for one in mask(
+            for each in mask(
                 seed.id,
                 sentence,
                 inputs.grammar,
@@ -283,7 +290,7 @@ def paper_families(
                 paper=True,
             )
         ]
-        found_words = fill([one for _, one in masked], models.mlm, known=fillings)
+        found_words = fill([each for _, each in masked], models.mlm, known=fillings)
         filled = [(*both, words) for both, words in zip(masked, found_words, strict=True)]
         for seed, _, words in filled:
             counted[seed.capability].update(masked=1, suggestions=len(words))
@@ -293,17 +300,17 @@ def paper_families(
         for (name, reason), number in rejected.items():
             counted[name][f"rejected_{reason.name.lower()}"] += number
         chosen |= choose.choose_in_paper_form(
-            some, passed, per_seed=config.expansions, seed=config.seed
+            batch, passed, per_seed=config.expansions, seed=config.seed
         )
-        progress(len(some))
+        progress(len(batch))
     families: dict[str, list[Family]] = {}
     for capability in capabilities:
-        own = [seed for seed in seeds if seed.capability == capability.id]
-        families[capability.id] = _without_duplicates(own, chosen)
+        group = [seed for seed in seeds if seed.capability == capability.id]
+        families[capability.id] = _without_duplicates(group, chosen)
         kept = sum(len(family.expansions) for family in families[capability.id])
         counted[capability.id].update(
-            duplicates=sum(len(chosen[seed.id]) for seed in own) - kept,
-            seeds=len(own),
+            duplicates=sum(len(chosen[seed.id]) for seed in group) - kept,
+            seeds=len(group),
             expansions=kept,
         )
     return families
@@ -316,7 +323,7 @@ def _without_duplicates(
     seen = {seed.text for seed in seeds}
     families: list[Family] = []
     for seed in seeds:
-        distinct = [one for one in expansions[seed.id] if one.text not in seen]
-        seen.update(one.text for one in distinct)
+        distinct = [expansion for expansion in expansions[seed.id] if expansion.text not in seen]
+        seen.update(expansion.text for expansion in distinct)
         families.append(Family(seed, tuple(distinct)))
     return families

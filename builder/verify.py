@@ -47,8 +47,8 @@ def verify_suite(folder: Path) -> list[str]:
         try:
             form = Capability.model_validate(data).form(suite.described["options"]["templates"])
         except ValidationError as error:
-            said = plain("; ".join(faults_told(error)), _SHOWN)
-            faults.append(f"{SUITE_FILE}: {data['id']} is no specification: {said}")
+            why = plain("; ".join(faults_told(error)), _SHOWN)
+            faults.append(f"{SUITE_FILE}: {data['id']} is no specification: {why}")
         else:
             faults += _config_faults(suite.rows.get(data["id"], ()), form, suite.described)
     return [*faults, *_count_faults(suite)]
@@ -80,14 +80,14 @@ def _count_faults(suite: WrittenSuite) -> Iterator[str]:
             counted = described["counts"][name].get(recorded, 0)
             if counted != kinds[kind]:
                 yield f"{name}: {kinds[kind]} {recorded}, {SUITE_FILE} counts {counted}"
-        origins, said = dict(origins_of(rows)), described["files"][name].get("origins", {})
-        if said != origins:
-            yield f"{name}: its expansions' origins are {origins}, {SUITE_FILE} has {said}"
+        origins, recorded = dict(origins_of(rows)), described["files"][name].get("origins", {})
+        if recorded != origins:
+            yield f"{name}: its expansions' origins are {origins}, {SUITE_FILE} has {recorded}"
     # Older suites say nothing of annotators.
     found = reading_of(row for rows in suite.rows.values() for row in rows)
-    said = described.get("reading")
-    if said != found and (found["read"] or said is not None):
-        yield f"{SUITE_FILE}: reading is {said}, its rows' verdicts come to {found}"
+    recorded = described.get("reading")
+    if recorded != found and (found["read"] or recorded is not None):
+        yield f"{SUITE_FILE}: reading is {recorded}, its rows' verdicts come to {found}"
 
 
 def _config_faults(rows: Sequence[Row], form: Form, described: Mapping[str, Any]) -> Iterator[str]:
@@ -115,7 +115,7 @@ def _seed_faults(row: Row, seed: Row, *, is_fluent: bool) -> Iterator[str]:
     """Faults of a seed or a contrast."""
     if row["masked_text"] is not None or row["inserted"] or row["production"] or row["origin"]:
         yield f"a {row['kind']} has no inserted words"
-    if is_fluent and not all(is_part(one["used"], one["text"]) for one in row["sources"]):
+    if is_fluent and not all(is_part(each["used"], each["text"]) for each in row["sources"]):
         yield "a sentence of it is not the corpus's, whole or without a part"
     if row["kind"] == COUNTERPART:
         if not set(row["labels"]).isdisjoint(seed["labels"]):
@@ -128,12 +128,12 @@ def _expansion_faults(row: Row, seed: Row, *, is_fluent: bool) -> Iterator[str]:
     for column in ("labels", "label", "template"):
         if row[column] != seed[column]:
             yield f"its {column} are not its seed's"
-    own, others = ([s | {"used": ""} for s in one["sources"]] for one in (row, seed))
-    if own != others:
+    sources, others = ([s | {"used": ""} for s in each["sources"]] for each in (row, seed))
+    if sources != others:
         yield "its sources are not its seed's"
         return
     pairs = list(zip(row["sources"], seed["sources"], strict=True))
-    extended = [one for one, other in pairs if one["used"] != other["used"]]
+    extended = [source for source, other in pairs if source["used"] != other["used"]]
     if len(extended) != is_fluent:
         yield "not one of its sentences is extended, and it alone"
     if row["origin"] not in ORIGINS:
@@ -174,7 +174,7 @@ def _label_faults(row: Row, form: Form) -> Iterator[str]:
     """Whether the labels are those of a template of the capability with as many slots."""
     templates: Sequence[Template] = form.templates
     if row["kind"] == COUNTERPART:
-        templates = [one.counterpart for one in templates if one.counterpart is not None]
+        templates = [each.counterpart for each in templates if each.counterpart is not None]
     sources = [LABELS[source["label"]] for source in row["sources"]]
     allowed = [
         template.passing(dict(zip(template.slots, sources, strict=True)))

@@ -68,7 +68,7 @@ def publish_results(
 
 def _as_published(path: Path) -> tuple[Result, dict[str, bytes]]:
     """A result, and its JSON and Parquet file by path; no name tells where a folder lies."""
-    from s2lct.leaderboard.results.untrusted import faults_of_names
+    from s2lct.leaderboard.results.record import faults_of_names
     from s2lct.leaderboard.results.write import repository_path
 
     result = _whole_result(path)

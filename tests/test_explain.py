@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 from typer.testing import CliRunner
 
+from s2lct.analysis.commands.models import explain as explain_command
 from s2lct.analysis.explain.attribution import attribute, method_of
 from s2lct.analysis.explain.report import ExplanationFile, aggregate, html_page
 from s2lct.analysis.explain.search import (
@@ -27,8 +29,11 @@ from s2lct.analysis.explain.search import (
 )
 from s2lct.analysis.explain.words import MaskedLMFiller, filled, kinds_of, words_of
 from s2lct.analysis.judge import Judge
+from s2lct.analysis.reproduce import s2lct_tables
+from s2lct.analysis.reproduce.commands import reproduce
 from s2lct.cli.main import app
 from s2lct.leaderboard.models.network import Network
+from s2lct.suite import cases as suite_cases
 from s2lct.suite.cases import Case, load_cases
 
 pytestmark = [pytest.mark.shipped_models, pytest.mark.usefixtures("own_cache")]
@@ -400,3 +405,32 @@ def test_the_command_writes_explanations_and_their_page(suite_folder: Path, tmp_
     assert file["attribution"] == "Kernel SHAP"
     assert all(one["capability"] == "LC7" for one in file["explanations"])
     assert "vader is held to wrong predictions by" in page.read_text(encoding="utf-8")
+
+
+def test_explanations_count_the_sets_that_explain_finds(
+    suite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (s2lct_tables, suite_cases):  # two capabilities alone, which is quick
+        monkeypatch.setattr(
+            module, "load_cases", lambda suite: load_cases(suite).select(["LC2", "LC4"])
+        )
+    options: dict[str, Any] = {"suite": str(suite_folder), "limit": 2}
+    made = reproduce("s2lct-explanations", model=("vader",), **options, out=tmp_path)
+    explain_command("vader", **options, out=tmp_path / "explain.json")
+    by_capability: dict[str, list[dict[str, Any]]] = {}
+    for one in json.loads((tmp_path / "explain.json").read_text("utf-8"))["explanations"]:
+        by_capability.setdefault(one["capability"], []).append(one)
+    (table,) = made.tables
+    rows = {row[1]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
+    assert set(rows) == set(by_capability)
+    for name, explained in by_capability.items():
+        kept = [[word for word in one["words"] if word["kept"]] for one in explained]
+        row = rows[name]
+        assert row["failures"] == len(explained) <= 2
+        assert row["words kept"] == pytest.approx(fmean(map(len, kept)))
+        assert row["words in all"] == pytest.approx(fmean(len(one["words"]) for one in explained))
+        parts = [{word["part"] for word in words} for words in kept]
+        assert row["on the template"] == sum("template" in of for of in parts)
+        assert row["on the sentence alone"] == sum(of == {"source"} for of in parts)
+        assert row["on nothing"] == sum(not of for of in parts)
+        assert row["mean P"] == pytest.approx(fmean(one["probability"] for one in explained))

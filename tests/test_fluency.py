@@ -31,7 +31,6 @@ from s2lct.builder.records import (
     Production,
     Sentence,
     Source,
-    Token,
 )
 from s2lct.builder.stages import confirm, extend
 from s2lct.builder.stages.mask import mask
@@ -153,45 +152,12 @@ def test_what_passes_keeps_articles_determiners_and_number_and_doubles_no_word(t
 @pytest.mark.parametrize(
     ("text", "passes"),
     [
-        ("It is a great film.", "It is a distinctly great film."),
         ("It was an ugly film.", "It was an increasingly ugly film."),
-        ("It is an old film.", "It is an increasingly old film."),
         ("The story is lovely.", "The central story is lovely."),
     ],
 )
 def test_something_passes(text: str, passes: str) -> None:
     assert passes in {one.text for one in extensions_of(text)}
-
-
-def places_that_break(text: str, word: str, tag: str) -> list[int]:
-    """The places before whose token a word cannot stand."""
-    (tokens,) = TAGGER.tag([text])
-    token = Token(word, tag, word, 0, 0)
-    return [
-        place
-        for place in range(1, len(tokens))
-        if breaks_grammar([*tokens[:place], token, *tokens[place:]], [place])
-    ]
-
-
-@given(sentences(), st.sampled_from(WORDS["JJ"].split()), st.sampled_from(WORDS["NN"].split()))
-def test_an_adjective_and_a_noun_stand_before_a_noun(text: str, adjective: str, noun: str) -> None:
-    (tokens,) = TAGGER.tag([text])
-    for place in range(1, len(tokens)):
-        behind = tokens[place].tag
-        if behind not in ("RB", "JJ", "VBG", "VBN", "NN", "NNS", "DT", "PRP$"):
-            assert place in places_that_break(text, adjective, "JJ")
-        if behind not in ("NN", "NNS"):
-            assert place in places_that_break(text, noun, "NN")
-
-
-@given(sentences(), st.sampled_from(WORDS["RB"].split()))
-def test_no_adverb_stands_beside_another_or_before_a_noun(text: str, adverb: str) -> None:
-    (tokens,) = TAGGER.tag([text])
-    broken = places_that_break(text, adverb, "RB")
-    for place in range(1, len(tokens)):
-        if tokens[place].tag in ("NN", "NNS") or tokens[place - 1].tag == "RB":
-            assert place in broken
 
 
 @pytest.mark.parametrize(
@@ -289,3 +255,24 @@ def test_an_extension_stands_if_any_of_its_productions_does() -> None:
     assert confirmed(noun) == []
     assert confirmed(noun, verbal) == [verbal]
     assert confirmed(noun, adjectival, verbal) == [verbal]
+
+
+AN = """
+    old hour hourly honest honour heirloom heiress unidentified unimportant unimpressive uninspired
+    unironic unintended unillustrated unissued unable uneven unusual unanswered upend usher umbrella
+    udder utter onerous only ongoing  MRI FBI NBA HBO LSD SUV X-ray R-rated f-word e-mail
+    F.B.I. 8 11 18 80 800 8,000 11,000 11th 18th 1850 1850s 8-year-old 18-wheeler eighth yttrium
+    NGO mri
+"""
+A = """
+    young one once oneness one-note once-great oneself university uniform unique unilateral
+    unidirectional unanimous unicorn union useful useless usual user utopian utensil ubiquitous
+    ukulele Ukrainian uranium European euphoric eulogy ewe house history hotel NATO NASA UFO US URL
+    UN U-boat UNESCO T-shirt 1 10 100 110 180 1,100 1,850 12 7th Mr. Mrs yellow
+"""
+
+
+@pytest.mark.parametrize("word", [*AN.split(), *A.split(), "", "…", "--"])
+def test_articles_agree_with_the_sound_of_the_word_behind_them(word: str) -> None:
+    assert takes_an(word) == (word in AN.split())
+    assert takes_an(f'"{word}"') == takes_an(word)

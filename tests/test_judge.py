@@ -25,8 +25,6 @@ from s2lct.builder.stages.choose import (
     rejection,
     usable,
 )
-from s2lct.labels import LABELS
-from s2lct.leaderboard.models.built_in import WORD_LISTS
 
 TAGGER = StubTagger()
 PRODUCTION = Production("NP", ("DT", "NN"), ("DT", "JJ", "NN"), 0.1)
@@ -101,18 +99,6 @@ def test_without_readers_the_likeliest_are_there_to_choose_from(
     found = [one.extension.score for one in usable(some, expansions, annotated=False)]
     assert found == sorted(scores, reverse=True)[:most]
     assert usable(some, expansions, annotated=True) == some
-
-
-@pytest.mark.parametrize("name", sorted(SCORERS))
-def test_a_scorer_is_the_baseline_of_its_name(name: str) -> None:
-    """They are listed, since who ranks by them should know that cases were chosen with them."""
-    texts = ["A lovely film.", "An awful film.", "It is a film."]
-    ((_, found),) = WORD_LISTS[name].probabilities(texts)
-    signs = [SCORERS[name].load()(text) for text in texts]
-    assert [LABELS[row.argmax()] for row in found] == ["positive", "negative", "neutral"]
-    assert signs[0] > 0 > signs[1]
-    assert signs[2] == 0
-    assert SCORERS[name].described["version"] == WORD_LISTS[name].revision
 
 
 def test_known_opinions_are_subjective_and_plain_words_are_not() -> None:

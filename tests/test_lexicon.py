@@ -7,14 +7,14 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from compute_lexicon import compute, entries_from_text
+from compute_lexicon import entries_from_text
 from hypothesis import given
 from hypothesis import strategies as st
 
+from s2lct.builder.language import lexicon as lexicon_module
 from s2lct.builder.language.lexicon import (
     CLOSED_CLASS,
     FUNCTION_TAGS,
-    FUNCTION_WORDS,
     POLARITY_SHIFTERS,
     Entry,
     Lexicon,
@@ -93,28 +93,14 @@ def test_lookup(lexicon: Lexicon, word: str, pos: Pos, sentiment: str, pure: boo
     assert (lexicon.score(word, pos) is None) == (sentiment is None)
 
 
-def test_lemma_goes_before_form(lexicon: Lexicon) -> None:
+def test_lemma_goes_before_form_and_letters_and_closed_classes_are_no_nouns(
+    lexicon: Lexicon,
+) -> None:
     assert lexicon.sentiment("saw", "verb") == "neutral"
     assert lexicon.sentiment("saw", "verb", lemma="see") == "positive"
     assert lexicon.sentiment("saw", "verb", lemma="unlisted") == "neutral"
-
-
-def test_letters_and_closed_classes_are_no_nouns(lexicon: Lexicon) -> None:
-    assert lexicon.entries["it", "noun"].pure_neutral
     assert lexicon.sentiment("It", "noun") is None
     assert lexicon.sentiment("n", "noun") is None
-
-
-@pytest.mark.parametrize(
-    ("tag", "pos"),
-    [
-        ("JJ", "adj"), ("JJR", "adj"), ("JJS", "adj"), ("NN", "noun"), ("NNS", "noun"),
-        ("VB", "verb"), ("VBD", "verb"), ("VBZ", "verb"), ("RB", "adv"), ("RBR", "adv"),
-        ("NNP", None), ("NNPS", None), ("MD", None), ("RP", None), ("DT", None), (".", None),
-    ],
-)  # fmt: skip
-def test_pos_of_tag(tag: str, pos: Pos | None) -> None:
-    assert Lexicon.pos_of_tag(tag) == pos
 
 
 @pytest.mark.parametrize(
@@ -182,13 +168,18 @@ def test_weak_sentiment_as_another_part_of_speech_is_let_through() -> None:
 
 @given(
     st.sampled_from(sorted(POLARITY_SHIFTERS)),
+    st.sampled_from(sorted(CLOSED_CLASS)),
     st.sampled_from(sorted(FUNCTION_TAGS | {"RB", "NN"})),
 )
-def test_polarity_shifters_are_never_inserted(word: str, tag: str) -> None:
+def test_polarity_shifters_and_closed_classes_are_never_inserted(
+    word: str, closed: str, tag: str
+) -> None:
     shipped = Lexicon.load()
     assert not shipped.is_neutral_insertion(word, tag, word)
     assert not shipped.is_neutral_insertion(word.upper(), tag, word)
     assert not shipped.is_neutral_insertion("weekly", tag, word)
+    for content in ("NN", "NNS", "JJ", "VB", "VBZ"):
+        assert not shipped.is_neutral_insertion(closed, content, closed)
 
 
 @pytest.mark.parametrize(
@@ -198,31 +189,14 @@ def test_contractions_and_compounds_shift_polarity(word: str) -> None:
     assert is_polarity_shifter(word)
 
 
-@given(st.sampled_from(sorted(CLOSED_CLASS)), st.sampled_from(["NN", "NNS", "JJ", "VB", "VBZ"]))
-def test_closed_classes_are_not_inserted_as_content_words(word: str, tag: str) -> None:
-    assert not Lexicon.load().is_neutral_insertion(word, tag, word)
+DATA = Path(lexicon_module.__file__).parents[1] / "data"
 
 
-def test_function_words_are_single_lower_case_words() -> None:
-    for word in FUNCTION_WORDS | POLARITY_SHIFTERS:
-        assert word == word.lower().strip()
-
-
-def test_shipped_table_knows_everyday_words() -> None:
-    shipped = Lexicon.load()
-    assert shipped is Lexicon.load()
-    assert shipped.sentiment("good", "adj") == "positive"
-    assert shipped.sentiment("awful", "adj") == "negative"
-    assert shipped.is_neutral_insertion("films", "NNS", "film")
-
-
-@pytest.mark.shared_data
-@needs_shared
-def test_shipped_table_equals_the_original_file() -> None:
-    table, shipped = compute(NLTK_DATA), Lexicon.load().entries
-    assert {(row["word"], row["pos"]): row["senses"] for row in table.to_pylist()} == {
-        key: entry.senses for key, entry in shipped.items()
-    }
+@pytest.mark.parametrize("path", sorted(DATA.glob("*.*")), ids=lambda path: path.name)
+def test_every_file_of_data_names_its_source(path: Path) -> None:
+    licences = (Path(__file__).parents[1] / "THIRD_PARTY.md").read_text(encoding="utf-8")
+    head = path.read_bytes()[:400].decode("utf-8", "replace")
+    assert f"builder/data/{path.name}" in licences or "# Source: " in head
 
 
 @pytest.mark.shared_data

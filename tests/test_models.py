@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,12 +20,12 @@ from tiny_models import (
     save_tiny_llama,
     trained_tokenizer,
 )
-from tiny_sayer import save_tiny_sayer
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS, PROMPTS
+from s2lct.leaderboard.answers.text_answers import UNREADABLE
 from s2lct.leaderboard.models import built_in
 from s2lct.leaderboard.models.generating_model import GeneratingModel
 from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel, TextModel
@@ -34,7 +33,6 @@ from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.models.network import SequenceClassifier, model_fingerprint
 from s2lct.leaderboard.results.read import read_scored, recompute
 from s2lct.leaderboard.results.record import own_options
-from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import load_cases
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -103,10 +101,8 @@ def likelihoods(folder: Path, strings: list[str]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("template", BY_HAND, ids=["none", "plain", "spaced", "thinking", "dated"])
-@pytest.mark.parametrize("words", [UNEVEN, ("bad", "good")], ids=["three", "two"])
-def test_probabilities_are_those_of_whole_strings(
-    template: str, words: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_probabilities_are_those_of_whole_strings(template: str, tmp_path: Path) -> None:
+    words = UNEVEN if template else ("bad", "good")
     folder = save_tiny_llama(tmp_path / "model", chat_template=template or None)
     model = LanguageModel(str(folder), LabelPrompt("Is it good? {text}", words))
     assert len(model.classes) == len(words)
@@ -153,15 +149,14 @@ def test_any_text_can_be_asked_about(folders: dict[str, Path], text: str) -> Non
 _LOADED: dict[str, LanguageModel] = {}
 
 
-@pytest.mark.parametrize("kind", ["Llama", "GPT2"])
 @pytest.mark.parametrize("pads", ["nobody", "the tokenizer", "the config"])
-def test_classifiers_on_decoders_depend_on_no_batch(kind: str, pads: str, tmp_path: Path) -> None:
-    import transformers
+def test_classifiers_on_decoders_depend_on_no_batch(pads: str, tmp_path: Path) -> None:
+    from transformers import AutoTokenizer, LlamaConfig, LlamaForSequenceClassification
 
     special = {"pad_token": "<pad>"} if pads == "the tokenizer" else {}
     tokenizer = trained_tokenizer("$A </s>", eos_token="</s>", **special)
     torch.manual_seed(2)
-    config = getattr(transformers, f"{kind}Config")(
+    config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=32,
         intermediate_size=48,
@@ -172,11 +167,11 @@ def test_classifiers_on_decoders_depend_on_no_batch(kind: str, pads: str, tmp_pa
         pad_token_id=2 if pads == "the config" else None,
         id2label=dict(enumerate(LABELS)),
     )
-    network = getattr(transformers, f"{kind}ForSequenceClassification")(config).eval()
+    network = LlamaForSequenceClassification(config).eval()
     network.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     # A decoder's own kind of tokenizer may end no text, whatever was saved.
-    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
     expected = []
     for text in SENTENCES:
         with torch.inference_mode():
@@ -236,32 +231,6 @@ def test_a_fingerprint_covers_all_that_decides_and_nothing_else(
     assert len(built) == 2 * len(built_in.WORD_LISTS)
 
 
-def test_the_fingerprint_covers_tokenizers_written_in_python(folders: dict[str, Path]) -> None:
-    from transformers import ByT5Tokenizer, CanineTokenizer
-
-    model = SequenceClassifier(str(folders["classifier"])).model
-    tokenizers = [ByT5Tokenizer(), ByT5Tokenizer(extra_ids=3), CanineTokenizer()]
-    assert len({model_fingerprint(tokenizer, model) for tokenizer in tokenizers}) == 3
-
-
-def test_the_weights_sum_is_what_sha256sum_says(folders: dict[str, Path], tmp_path: Path) -> None:
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    def shell(line: str, folder: Path) -> str:
-        told = subprocess.run(["sh", "-c", line], cwd=folder, capture_output=True, text=True)
-        return told.stdout.split()[0]
-
-    llama = folders["llama"]
-    whole = LanguageModel(str(llama))
-    assert whole.weights_sha256 == shell("sha256sum model.safetensors", llama)
-    model = AutoModelForCausalLM.from_pretrained(llama)
-    model.save_pretrained(tmp_path, max_shard_size="20KB")
-    AutoTokenizer.from_pretrained(llama).save_pretrained(tmp_path)
-    parts = LanguageModel(str(tmp_path))
-    assert parts.weights_sha256 == shell("sha256sum model-*.safetensors | sha256sum", tmp_path)
-    assert parts.fingerprint == whole.fingerprint  # the same answers, whatever the files
-
-
 @pytest.mark.parametrize("name", ["classifier", "llama"])
 def test_pickled_weights_are_read_without_running_them(
     name: str, folders: dict[str, Path], tmp_path: Path
@@ -298,41 +267,16 @@ def test_models_that_cannot_be_scored_are_refused(folders: dict[str, Path], tmp_
     save_file(weights, headless / "model.safetensors", {"format": "pt"})
     asks = LabelPrompt()
     refused: list[tuple[object, LabelPrompt | None, str]] = [
-        (edited(folders["classifier"], tmp_path / "a", architectures=["BertModel"]), None, ""),
         (folders["llama"], None, "--llm"),
         (folders["classifier"], asks, "--llm"),
-        (edited(folders["llama"], tmp_path / "b", architectures=["LlamaModel"]), asks, ""),
         (voiceless, None, "tokenizer"),
         (headless, asks, ""),
         ("nobody/nothing-here", None, "vader"),
-        ("vadre", None, "vader"),
     ]
     for name, question, hint in refused:
         with pytest.raises(ScoringError) as error:
             load_classifier(str(name), asks=question)
         assert str(name) in error.value.problem and hint in error.value.hint
-
-
-def test_an_encoder_under_a_language_models_name_is_refused(
-    folders: dict[str, Path], tmp_path: Path
-) -> None:
-    from transformers import AutoTokenizer, BertConfig, BertLMHeadModel
-
-    tokenizer = AutoTokenizer.from_pretrained(folders["llama"])
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        initializer_range=0.5,
-    )
-    BertLMHeadModel(config).save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    with pytest.raises(ScoringError) as refused:
-        LanguageModel(str(tmp_path))
-    assert "is_decoder" in refused.value.hint
 
 
 @pytest.mark.parametrize(
@@ -354,7 +298,7 @@ def test_a_template_that_fails_or_breaks_out_is_refused(template: str, tmp_path:
         ("{text}", ("yes",)),
         ("{text}", ("bad", "", "good")),
         ("{text}", ("good", "bad", "goodish")),
-        ("{text}", ("good", "good")),
+        ("{text}", ("Good", "good")),
     ],
 )
 def test_questions_that_cannot_be_asked_are_refused(prompt: str, words: tuple[str, ...]) -> None:
@@ -415,8 +359,6 @@ def test_answers_are_kept_by_question_and_length_not_by_words(tmp_path: Path) ->
         LabelPrompt(QUESTION, chat_template=False, most_tokens=8),
     ]
     assert len({model.fingerprint, *(model.asking(one).fingerprint for one in others)}) == 4
-    with pytest.raises(ScoringError):
-        model.asking(LabelPrompt(QUESTION, ("Good", "good"), most_tokens=8))
     for asks in (LabelPrompt(QUESTION, most_tokens=600), LabelPrompt(QUESTION)):
         with pytest.raises(ScoringError, match="tokens"):
             list(model.asking(asks).answers(["so " * 4000]))
@@ -430,15 +372,11 @@ def scored(*arguments: object) -> Any:
 def test_the_command_asks_all_prompts_and_each_can_be_asked_again(
     writes: bool, suite_folder: Path, tmp_path: Path
 ) -> None:
-    cases = load_cases(suite_folder).cases
-    asked = [prompt.replace("{text}", case.text) for case in cases for prompt in PROMPTS]
-    folder = save_tiny_sayer(tmp_path / "sayer", LABELS, asked)  # ends its answers
-    out = tmp_path / "out"
+    folder, out = save_tiny_llama(tmp_path / "llama"), tmp_path / "out"
     command = [folder, "vader", "--suite", suite_folder, "--llm", "--limit", 2, "--out", out]
     command += ["--max-tokens", 7] if writes else []
     done = scored(*command)
     assert done.exit_code == 0, done.output
-    assert "(3 prompts)" in " ".join(done.output.split())
     paths = [path for path in out.glob("*.json") if not path.name.startswith("vader")]
     assert {recompute(path).model.options.prompt for path in paths} == {*PROMPTS}
     for path in paths:
@@ -447,18 +385,10 @@ def test_the_command_asks_all_prompts_and_each_can_be_asked_again(
         assert (model.options.max_tokens, "in words" in own_options(model.options)) == (
             (7, True) if writes else (None, False)
         )
-        assert set(outcomes.labels.tolist()) <= {0, 1, 2}
+        assert set(outcomes.labels.tolist()) <= ({UNREADABLE} if writes else {0, 1, 2})
     before = {path: path.with_suffix(".parquet").read_bytes() for path in paths}
     assert scored(*command).exit_code == 0
     assert {path: path.with_suffix(".parquet").read_bytes() for path in paths} == before
-
-
-def test_answers_without_an_end_are_counted_as_unreadable(
-    folders: dict[str, Path], suite_folder: Path
-) -> None:
-    model = GeneratingModel(str(folders["llama"]), LabelPrompt(most_tokens=3))
-    outcomes = score(model, load_cases(suite_folder).select(limit=2))
-    assert outcomes.failed.all() and set(outcomes.labels.tolist()) == {4}
 
 
 def test_label_words_are_those_of_the_label_map(
@@ -479,7 +409,6 @@ def test_label_words_are_those_of_the_label_map(
     [
         (["--prompt", "{text}"], "--llm"),
         (["--max-tokens", "9"], "--llm"),
-        (["--keep-answers"], "--base-url"),
         (["--llm", "--base-url", "http://h/v1"], "--base-url"),
         (["--llm", "--label-map", "0=negative"], "--label-map"),
         (["--llm", "--label-map", "a=negative,b=positive,c=positive"], "--label-map"),

@@ -106,57 +106,38 @@ PAIR = (
         (DULL, "assent", "it is"),
         (DULL, "past assent", "it was"),
         (WORKS, "negate", "It doesn't work."),
-        (WORKS, "negate fully", "It does not work."),
         (WORKS, "question", "Does it work?"),
         (WORKS, "backshift", "It worked."),
-        (WORKS, "infinitive", "it to work"),
         (WORKS, "past denial", "it didn't"),
         (BORES, "negate", "The jokes don't bore me."),
-        (BORES, "question", "Do the jokes bore me?"),
         (BORES, "denial", "they don't"),
         (CAN, "negate", "The story can't bore you."),
         (CAN, "negate fully", "The story cannot bore you."),
-        (CAN, "question", "Can the story bore you?"),
         (CAN, "backshift", "The story could bore you."),
         (CAN, "past denial", "it couldn't"),
         (MESS, "negate", "It's not a mess."),
         (MESS, "question", "Is it a mess?"),
         (MESS, "backshift", "It was a mess."),
-        (MESS, "infinitive", "it to be a mess"),
         (MADE, "negate", "They've not made a mess."),
-        (MADE, "question", "Have they made a mess?"),
-        (MADE, "backshift", "They had made a mess."),
         (MADE, "infinitive", "them to have made a mess"),
         (MADE, "past denial", "they hadn't"),
         (NAME, "negate", "John didn't make a mess."),
-        (NAME, "question", "Did John make a mess?"),
         (NAME, "clause", "John made a mess"),
-        (NAME, "backshift", "John made a mess."),
         (THERE, "negate", "There isn't a dull story."),
-        (THERE, "question", "Is there a dull story?"),
         (THERE, "denial", "there isn't"),
         (HAS, "negate", "This film doesn't have a plot."),
-        (HAS, "question", "Does this film have a plot?"),
-        (HAS, "backshift", "This film had a plot."),
-        (HAS, "denial", "it doesn't"),
         (FRENCH, "clause", "French films are dull"),
-        (FRENCH, "question", "Are French films dull?"),
         (MAY, "negate", "She may not disappoint."),
         (MAY, "backshift", "She might disappoint."),
         (BORED, "question", "Am I bored?"),
         (BORED, "negate", "I'm not bored."),
-        (BORED, "clause", "I'm bored"),
         (BORED, "infinitive", "me to be bored"),
-        (TITLE, "negate", "Wedding doesn't feel dull."),
         (TWO, "backshift", "It was dull, and it failed."),
         (NEGATED, "backshift", "It didn't work."),
-        (CANNOT, "backshift", "It could not work."),
         (WONT, "backshift", "It wouldn't work."),
         (ASKED, "backshift", "Was it dull?"),
         (BECAUSE, "backshift", "It failed because it was dull."),
-        (ADVERB, "denial", "it doesn't"),
         (PAIR, "denial", "they aren't"),
-        (PAIR, "question", "Are the film and the book dull?"),
     ],
 )
 def test_what_an_operation_makes(sentence: str, operation: str, expected: str) -> None:
@@ -285,20 +266,6 @@ def test_what_applies_gives_one_sentence_of_its_words(sentence: ParsedSentence, 
     lost = words_of(sentence.text) - words_of(text)
     pronouns = {"i", "they"} if name == "infinitive" else set()
     assert set(lost) <= {verb} | pronouns
-
-
-@given(sentences(), st.booleans())
-def test_a_reply_denies_what_its_counterpart_affirms(sentence: ParsedSentence, past: bool) -> None:
-    denial, assent = ("past denial", "past assent") if past else ("denial", "assent")
-    try:
-        denied = text_of(sentence, denial)
-    except NotApplicableError:
-        return
-    affirmed = text_of(sentence, assent)
-    pronoun, verb = affirmed.split()
-    assert pronoun in ("it", "they", "there")
-    irregular = {"can": "can't", "will": "won't"}
-    assert denied == f"{pronoun} {irregular.get(verb, verb + NT)}"
 
 
 VOCABULARY = st.sampled_from(

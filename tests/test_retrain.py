@@ -319,13 +319,13 @@ def test_the_matrix_has_a_cell_for_each_pair() -> None:
 
 
 def test_the_embedded_models_train_as_transformers_models(tmp_path: Path) -> None:
-    from s2lct.leaderboard.models.built_in import Embedded
+    from s2lct.leaderboard.models.network import SequenceClassifier
     from s2lct.leaderboard.models.sentiment_head import embedded_network
     from s2lct.leaderboard.scoring.ask import probabilities_of
 
     texts = [row.text for row in SUITE.cases[:12]]
     for name in ("embedded-2class", "embedded-3class"):
-        shipped = Embedded(name)
+        shipped = SequenceClassifier(name)
         tokenizer, model = embedded_network(name)
         network = Network(tokenizer, model, name)
         expected = probabilities_of(shipped, texts)

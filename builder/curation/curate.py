@@ -183,7 +183,7 @@ class Draw:
             seeds = form.compose(capability, pools)
             needed += seeds[: self._seeds]
             spare += seeds[self._seeds :]
-        about = {one.id: one.raters or one.title for one in form.capabilities}
+        about = {each.id: each.raters or each.title for each in form.capabilities}
         makers: dict[Round, Callable[[Sequence[Seed]], list[Candidate]]] = {
             "sentences": _sentences,
             "cases": lambda seeds: _cases(seeds, about),
@@ -208,21 +208,21 @@ class Draw:
         for text, source in sources.items():
             label = source.sentence.label
             single = self._longer[text]
-            passed = [one for one in single if annotations.passes(one.id, {label})]
-            for one in (*single, *reduce.paired(text, passed)[:PAIRS_OF_A_SENTENCE]):
-                if one.id not in without and annotations.state(one.id, {label}) != "refused":
-                    found.setdefault(one.id, _sentence(one.text, label))
+            passed = [each for each in single if annotations.passes(each.id, {label})]
+            for each in (*single, *reduce.paired(text, passed)[:PAIRS_OF_A_SENTENCE]):
+                if each.id not in without and annotations.state(each.id, {label}) != "refused":
+                    found.setdefault(each.id, _sentence(each.text, label))
         return list(found.values())
 
     def _extend(self, sources: Sequence[Source]) -> None:
         """Find the likeliest extensions of sentences that tagger and parser bear out."""
         progress = bar("extend", len(sources))
-        ordered = sorted(sources, key=lambda one: sentence_id(one.text))
+        ordered = sorted(sources, key=lambda source: sentence_id(source.text))
         for start in range(0, len(ordered), EXTENDED_AT_ONCE):
             batch = ordered[start : start + EXTENDED_AT_ONCE]
             found = self._form.confirmed(batch, lambda extension, label: True)
             for text, confirmed in found.items():
-                self._longer[text] = _likeliest([one.extension for one in confirmed])
+                self._longer[text] = _likeliest([extended.extension for extended in confirmed])
             progress(len(batch))
 
 
@@ -257,13 +257,13 @@ def _cases(seeds: Iterable[Seed], about: Mapping[str, str]) -> list[Candidate]:
 
 def _likeliest(extensions: Sequence[Extension]) -> list[Extension]:
     """What the author wrote, then words and phrases in turn, the likeliest of each first."""
-    distinct = {one.text: one for one in extensions}.values()
+    distinct = {each.text: each for each in extensions}.values()
     attested, masked, phrases = (
-        [one for one in distinct if one.origin == origin]
+        [each for each in distinct if each.origin == origin]
         for origin in ("attested", "masked", "phrase")
     )
-    masked.sort(key=lambda one: -one.score)
-    in_turn = [one for both in zip_longest(masked, phrases) for one in both if one is not None]
+    masked.sort(key=lambda each: -each.score)
+    in_turn = [each for both in zip_longest(masked, phrases) for each in both if each is not None]
     return (attested + in_turn)[:EXTENSIONS_OF_A_SENTENCE]
 
 

@@ -13,22 +13,7 @@ from s2lct.plain_text import words
 def natural(text: str) -> str:
     """``text`` on one line with single spaces, detokenised if it looks tokenised."""
     text = " ".join(mend_c1(text).split())
-    return detokenise(text) if _may_look_tokenised(text) and looks_tokenised(text) else text
-
-
-_MARKS_OF_TOKENISED = (
-    *(f" {mark}" for mark in (*".,;!?'", "n'", "N'")),
-    *("''", "`", "\\/", "b-", "B-"),
-)
-"""One of these stands in whatever looks tokenised, on one line with single spaces."""
-
-
-def _may_look_tokenised(text: str) -> bool:
-    """What most texts fail, quickly."""
-    for mark in _MARKS_OF_TOKENISED:  # noqa: SIM110 - a third of the time that any() takes
-        if mark in text:
-            return True
-    return False
+    return detokenise(text) if _TOKENISED.search(text) else text
 
 
 # Characters 0x80-0x9F are control characters in Unicode but punctuation in Windows-1252; in
@@ -66,11 +51,6 @@ _TOKENISED = re.compile(
     |\s(?:[.,;!?]|n't|'(?:s|re|ve|ll|d|m))(?=\s|$)""",
     re.VERBOSE | re.IGNORECASE,
 )
-
-
-def looks_tokenised(text: str) -> bool:
-    """Whether ``text`` shows the Penn Treebank's tokenisation, such as ``it 's fun .``."""
-    return _TOKENISED.search(text) is not None
 
 
 def detokenise(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Models that come with s2lct: sums of the scores of words, and two small networks."""
+"""Sums of the scores of words, as models: VADER, TextBlob and AFINN."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from importlib.metadata import version
 import numpy as np
 
 from s2lct.builder.language.lexicon import TEXTBLOB, VADER
-from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.models.classifier import ModelFacts, package_licence
-from s2lct.leaderboard.models.network import Network, place
 
 
 @dataclass(frozen=True)
@@ -76,33 +74,3 @@ WORD_LISTS = {
     "textblob": WordList(TEXTBLOB.name, TEXTBLOB.package, TEXTBLOB.load),
     "afinn": WordList("afinn", "afinn", _afinn),
 }
-
-
-class Embedded(Network):
-    """One of the two small networks that are shipped, in single precision.
-
-    ``weights_sha256`` is over the hashes of the encoder and the head. Raises a ModelError where the
-    file of either is missing or broken.
-    """
-
-    def __init__(self, name: str, device: str = "auto") -> None:
-        from s2lct.builder.models.shipped import ENCODER_SHA256, encoder_path
-        from s2lct.leaderboard.models import sentiment_head as heads
-
-        tokenizer, model = heads.embedded_network(name)
-        super().__init__(tokenizer, model, name)
-        place(model, device, "float32")
-        weights = f"{ENCODER_SHA256} {sha256_of(heads.head_path(name))}"
-        self.weights_sha256 = hashlib.sha256(weights.encode()).hexdigest()
-        settings = {
-            path.name: sha256_of(path)
-            for path in sorted(encoder_path().iterdir())
-            if path.suffix in (".json", ".txt")
-        }
-        self.fingerprint = fingerprint_of([name, self.weights_sha256, settings])
-        self.revision = version("s2lct")
-
-    @property
-    def facts(self) -> ModelFacts:
-        """Size, licence, and in what it computes."""
-        return super().facts._replace(licence=package_licence("s2lct"))

@@ -91,7 +91,6 @@ class EndpointModel:
     ) -> None:
         import openai
 
-        asks.check_words()
         try:
             self.url = address_of(url)
         except ValueError as error:

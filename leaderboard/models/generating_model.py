@@ -38,7 +38,6 @@ class GeneratingModel(LanguageModel):
     """
 
     def __init__(self, name: str, asks: LabelPrompt | None = None, **loading: Any) -> None:
-        (asks or LabelPrompt()).check_words()
         super().__init__(name, asks, **loading)
         from transformers import GenerationConfig
 
@@ -49,7 +48,6 @@ class GeneratingModel(LanguageModel):
         )
 
     def _ask(self, asks: LabelPrompt) -> None:
-        asks.check_words()
         super()._ask(asks)
         self._longest = asks.most_tokens or MOST_TOKENS
         self.asks = replace(self.asks, most_tokens=self._longest)

@@ -82,12 +82,12 @@ class LabelPrompt:
                 hint="give three, for negative, neutral and positive, or two, for negative and "
                 "positive",
             )
-        for word, other in permutations(self.words, 2):
+        for word, other in permutations(map(str.casefold, self.words), 2):
             if other.startswith(word):
                 raise ScoringError(
                     f"label words {words}: {other!r} begins with {word!r}, which is never "
                     "the less likely of the two",
-                    hint="choose words none of which begins with another",
+                    hint="choose words none of which begins with another, in capitals or not",
                 )
 
     @property
@@ -115,14 +115,6 @@ class LabelPrompt:
             f"answers in words (at most {self.most_tokens} tokens); the one of the words {words} "
             f"that it answers the prompt {prompt} with{template}"
         )
-
-    def check_words(self) -> None:
-        """Refuse label words that are one word to `text_answers`, with a ScoringError."""
-        if len({word.casefold() for word in self.words}) < len(self.words):
-            raise ScoringError(
-                f"label words {','.join(self.words)}: two differ in capital letters only",
-                hint="choose words that an answer tells apart",
-            )
 
 
 @runtime_checkable

@@ -9,15 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.models.built_in import WORD_LISTS, Embedded
+from s2lct.leaderboard.models.built_in import WORD_LISTS
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS, Classifier, Function
 from s2lct.leaderboard.models.generating_model import GeneratingModel
 from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
-from s2lct.leaderboard.models.network import (
-    Network,
-    SequenceClassifier,
-    usable_device,
-)
+from s2lct.leaderboard.models.network import Network, SequenceClassifier
 
 
 def load_classifier(
@@ -44,14 +40,13 @@ def load_classifier(
                 hint='pip install "s2lct[baselines]"',
             ) from error
         return baseline
-    usable_device(device)  # before anything is downloaded
     if name in EMBEDDED_MODELS:
         if dtype not in ("auto", "float32"):
             raise ScoringError(
                 f"--dtype {dtype}: model {name} is computed in float32 alone",
                 hint="leave --dtype out, or score it apart from the others",
             )
-        return Embedded(name, device)
+        return SequenceClassifier(name, device=device, dtype="float32")
     if not Path(name).exists() and "@" in name:
         name, _, revision = name.partition("@")
     if asks is not None:

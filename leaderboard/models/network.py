@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +20,7 @@ from typing import Any
 from s2lct.engines import batches_at_once
 from s2lct.errors import ScoringError
 from s2lct.files import sha256_of
-from s2lct.hub_calls import hub_call, pretrained, reason_of
+from s2lct.hub_calls import pretrained, reason_of
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.models.classifier import (
@@ -28,6 +29,7 @@ from s2lct.leaderboard.models.classifier import (
     ModelFacts,
     card_licence,
     network_facts,
+    package_licence,
 )
 
 TOKENS_A_BATCH = 1_024
@@ -110,12 +112,17 @@ class Network:
 
 
 class SequenceClassifier(Network):
-    """A transformers sequence classifier, by Hub id or folder."""
+    """A transformers sequence classifier, by Hub id or folder, or an embedded model by name."""
 
     def __init__(
         self, name: str, *, revision: str | None = None, device: str = "auto", dtype: str = "auto"
     ) -> None:
-        tokenizer, model, commit = load_pretrained(name, revision)
+        if name in EMBEDDED_MODELS:
+            from s2lct.leaderboard.models.sentiment_head import embedded_network
+
+            commit, (tokenizer, model) = version("s2lct"), embedded_network(name)
+        else:
+            tokenizer, model, commit = load_pretrained(name, revision)
         if tokenizer.pad_token_id is None and model.config.pad_token_id is not None:
             tokenizer.pad_token = tokenizer.convert_ids_to_tokens(model.config.pad_token_id)
         elif model.config.pad_token_id is None:
@@ -130,7 +137,9 @@ class SequenceClassifier(Network):
     @cached_property
     def facts(self) -> ModelFacts:
         """Size, licence, and in what it computes."""
-        return super().facts._replace(licence=card_licence(self.name, self.revision))
+        embedded = self.name in EMBEDDED_MODELS
+        licence = package_licence("s2lct") if embedded else card_licence(self.name, self.revision)
+        return super().facts._replace(licence=licence)
 
 
 def classes_of(config: Any) -> tuple[str, ...]:
@@ -154,33 +163,15 @@ def place(model: Any, device: str, dtype: str) -> None:
 
     if dtype not in DTYPES:
         raise ScoringError(f"--dtype {dtype}: no such", hint=f"pass {' or '.join(DTYPES)}")
-    chosen = usable_device(device)
-    if dtype == "auto":
-        dtype = "bfloat16" if chosen.startswith("cuda") else "float32"
-    try:
-        model.eval().to(getattr(torch, dtype)).to(chosen)
-    except (RuntimeError, NotImplementedError) as error:  # out of memory is a RuntimeError
-        raise ScoringError(
-            f"--device {device}: the model cannot be put there ({reason_of(error)})",
-            hint="pass --device cpu, or a smaller model",
-        ) from error
-
-
-def usable_device(device: str) -> str:
-    """A device that is there, else a ScoringError; ``auto`` is a GPU where there is one."""
-    import torch
-
     if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        # Using it is the one question that every backend answers.
-        torch.zeros(1, device=device).item()
-    except (RuntimeError, AssertionError, NotImplementedError, ImportError) as error:
-        raise ScoringError(
-            f"--device {device}: cannot be used here ({reason_of(error)})",
-            hint="pass --device cpu, or auto, which takes a GPU where there is one",
-        ) from error
-    return device
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if dtype == "auto":
+        dtype = "bfloat16" if device.startswith("cuda") else "float32"
+    with _refused(
+        f"--device {device}: the model cannot be put there",
+        "pass --device cpu, or auto, which takes a GPU where there is one, or a smaller model",
+    ):
+        model.eval().to(getattr(torch, dtype)).to(device)
 
 
 def load_pretrained(
@@ -197,16 +188,16 @@ def load_pretrained(
     from s2lct.leaderboard.models.sentiment_head import register
 
     register()  # a retrained embedded model is a folder like any other
-    commit = _hub_commit(name, revision)
-    pinned = {"revision": commit or revision} if commit or revision else {}
     with _refused(
         f"model {name}: cannot be loaded",
         "check the id or folder; without a network, download it where there is one "
         "(`hf download ID --local-dir DIR`) and pass DIR, or try vader, textblob, afinn, "
         + ", ".join(EMBEDDED_MODELS),
     ):
+        pinned = {"revision": revision} if revision else {}
         config = pretrained(AutoConfig, name, **pinned)
-    _check_head(name, config.architectures or [], continues=continues)
+    if commit := getattr(config, "_commit_hash", None) or "":
+        pinned = {"revision": commit}
     with _refused(f"model {name}: its tokenizer cannot be loaded", _SAVE_TOKENIZER):
         tokenizer = pretrained(AutoTokenizer, name, **pinned)
     if len(tokenizer) <= len(tokenizer.all_special_tokens):
@@ -226,23 +217,10 @@ def load_pretrained(
         raise ScoringError(
             f"model {name}: its weights lack {', '.join(lacking[:3])}"
             + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""),
-            hint="save the whole model, head and all: model.save_pretrained(FOLDER)",
+            hint="save the whole model, head and all: model.save_pretrained(FOLDER); a language "
+            f"model is scored with --llm, and only such: this one is {config.architectures}",
         )
     return tokenizer, model, commit
-
-
-def _hub_commit(name: str, revision: str | None) -> str:
-    """The commit that a revision stands for; empty for a folder, and where no Hub tells."""
-    if Path(name).exists():
-        return ""
-    from huggingface_hub import hf_hub_download
-
-    try:
-        # The cache keeps files in a folder named after their commit, so this works offline too.
-        with hub_call():
-            return Path(hf_hub_download(name, "config.json", revision=revision)).parent.name
-    except Exception:
-        return ""  # loading it tells what is wrong
 
 
 @contextmanager
@@ -252,23 +230,6 @@ def _refused(problem: str, hint: str) -> Iterator[None]:
         yield
     except Exception as error:
         raise ScoringError(f"{problem} ({reason_of(error)})", hint=hint) from error
-
-
-def _check_head(name: str, heads: Sequence[str], *, continues: bool) -> None:
-    """Refuse a model of another kind than is wanted: a language model, or else a classifier."""
-    classifies = any("SequenceClassification" in head for head in heads)
-    is_causal = any(head.endswith(("ForCausalLM", "LMHeadModel")) for head in heads)
-    if is_causal if continues else classifies:
-        return
-    wanted = "causal language model" if continues else "classifier"
-    hint = "pass a model whose architecture is …ForSequenceClassification; fine-tune it first"
-    if continues:
-        hint = "leave --llm out" if classifies else "pass a model of the kind …ForCausalLM"
-    elif is_causal:
-        hint = "it is a language model: let it choose among label words behind a prompt, --llm"
-    raise ScoringError(
-        f"model {name}: is no {wanted} ({', '.join(heads) or 'a base model'})", hint=hint
-    )
 
 
 def model_fingerprint(tokenizer: Any, model: Any, weights: str = "") -> str:
