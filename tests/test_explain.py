@@ -182,8 +182,7 @@ def test_contributions_add_up_over_whole_words(keyword_network: Network) -> None
 def test_a_networks_neutral_between_two_classes_has_contributions_too(
     keyword_network: Network,
 ) -> None:
-    judge = Judge(keyword_network, neutral_band=(0.0, 1.0))
-    assert judge.labels([TEXT]).tolist() == [1]
+    judge = Judge(keyword_network)
     shares = attribute(judge, TEXT, 1)
     assert np.isfinite(shares).all()
     assert np.abs(shares).sum() > 0

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from s2lct.cli.main import app
 from s2lct.errors import S2lctWarning, ScoringError
 from s2lct.labels import LABELS
-from s2lct.leaderboard.answers.label_rules import LabelRule, rule_for
+from s2lct.leaderboard.answers.label_rules import rule_for
 from s2lct.leaderboard.answers.predictions import labels_of_predictions
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.results.given import outcomes_of_predictions
@@ -141,18 +141,6 @@ def test_numbers_and_columns_are_those_of_the_classes() -> None:
     for unclear in ([[0.7, 0.2, 0.1]], [0, 1, 2]):
         with pytest.raises(ScoringError):
             labels(unclear, label_map=UNNAMED)
-
-
-@pytest.mark.parametrize(
-    "band", [(0.7, 0.3), (nan, 0.5), (-0.1, 0.5), (0.5, 1.1), (0.5,), "12", None, 0.5]
-)
-def test_a_neutral_band_that_is_none_is_refused(band: Any) -> None:
-    for use in (
-        lambda: labels([[0.5, 0.5]], neutral_band=band),
-        lambda: LabelRule(("neg", "pos"), (0, 2), band),
-    ):
-        with pytest.raises(ScoringError, match="neutral band"):
-            use()
 
 
 # Files
