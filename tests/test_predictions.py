@@ -280,18 +280,6 @@ def test_the_suites_own_labels_are_not_taken_for_predictions(
     assert set(read(write(tmp_path / "predicted.csv", rows), suite)) == {1}
 
 
-def test_codes_of_two_classes_are_not_read_as_those_of_three(
-    suite_folder: Path, suite: SuiteCases, tmp_path: Path
-) -> None:
-    codes = [{"id": case.id, "label": min(1, right(case))} for case in suite.asked]
-    path = write(tmp_path / "codes.csv", codes)
-    told = ["score", "--predictions", path, "--suite", suite_folder, "--out", tmp_path / "r"]
-    assert "--label-map 0=negative,1=positive" in s2lct(*told, code=1)
-    assert not [*(tmp_path / "r").glob("*")]
-    s2lct(*told, "--label-map", "0=negative,1=positive")
-    s2lct(*told, "--label-map", "0=negative,1=neutral,2=positive")
-
-
 def test_a_text_of_another_case_than_its_id_is_named(suite: SuiteCases, tmp_path: Path) -> None:
     rows = labelled(suite.asked)
     texts = [{"text": case.text} | row for case, row in zip(suite.asked, rows, strict=True)]
@@ -301,17 +289,6 @@ def test_a_text_of_another_case_than_its_id_is_named(suite: SuiteCases, tmp_path
         read(write(tmp_path / "shifted.csv", shifted), suite)
     assert "shifted.csv, row 2" in error.value.problem
     assert suite.asked[0].id in error.value.problem
-
-
-def test_label_maps_say_what_classes_mean(suite: SuiteCases, tmp_path: Path) -> None:
-    names = {n: f"LABEL_{n}" for n in range(3)}
-    meant = {name: LABELS[number] for number, name in names.items()}
-    path = write(
-        tmp_path / "said.csv", [{"id": c.id, "label": names[right(c)]} for c in suite.asked]
-    )
-    with pytest.raises(ScoringError, match=r"^said\.csv, row 2: "):
-        read(path, suite)
-    assert read(path, suite, label_map=meant) == [right(case) for case in suite.asked]
 
 
 @pytest.mark.parametrize(

@@ -248,9 +248,6 @@ def test_pairs_run_through_the_table_of_pairs(
     unknown = runner.invoke(app, [*words, str(tmp_path / "unknown.jsonl")])
     assert unknown.exit_code == 1
     assert "duplicate" in unknown.output
-    refused = runner.invoke(app, [*words, str(files["mft"])])
-    assert refused.exit_code == 1
-    assert "mncover-table1" in refused.output
 
 
 def test_an_encoder_sees_which_text_of_a_pair_a_token_is_of(encoder: EncoderModel) -> None:
