@@ -20,7 +20,7 @@ from typing import Any
 from s2lct.engines import batches_at_once
 from s2lct.errors import ScoringError
 from s2lct.files import sha256_of
-from s2lct.hub_calls import pretrained, reason_of
+from s2lct.hub_calls import hub_call, pretrained, reason_of
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.models.classifier import (
