@@ -1,8 +1,7 @@
 """How diverse a suite is, beside CheckList's cases and the corpus that it was made of.
 
 As in Lee et al., "Automated Testing Linguistic Capabilities of NLP Models", by self-BLEU and
-distinct productions of the same number of cases from each; and by distinct n-grams, lengths and
-depths of trees.
+distinct productions of the same number of cases from each; and by distinct pairs of words.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -38,10 +37,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 ALL_CASES, SEEDS, EXPANSIONS = "all", "seeds", "expansions"
-NGRAMS = (1, 2, 3)
 BLEU_ORDER = 4
 GROWTH_ORDERS = 20
 GROWTH_STEPS = 40
+FIGURES = {"self_bleu": "{:.1f}", "productions": "{:,.0f}", "distinct_2": "{:.2f}"}
 TEXTS_AT_ONCE = 64
 PANELS = {
     "growth": "Distinct productions as cases grow",
@@ -111,13 +110,10 @@ class Reading(NamedTuple):
     Attributes:
         words: its words in lower case, without punctuation.
         productions: its distinct productions above the parts of speech, as ``NP -> DT NN``.
-        depth: edges from the root to the part of speech of the deepest word of its deepest
-            sentence; None where a sentence could not be parsed.
     """
 
     words: tuple[str, ...]
     productions: frozenset[str]
-    depth: int | None
 
 
 Readings = Mapping[str, Reading]
@@ -144,11 +140,10 @@ def sentences(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
     return parts
 
 
-def productions_and_depth(tree: str) -> tuple[frozenset[str], int]:
-    """The productions above a tree's parts of speech, and the deepest of these in edges."""
-    root = Tree.fromstring(tree)
-    productions = (str(one) for one in root.productions() if one.is_nonlexical())
-    return frozenset(productions), root.height() - 2
+def productions_of(tree: str) -> frozenset[str]:
+    """The productions above a tree's parts of speech."""
+    productions = Tree.fromstring(tree).productions()
+    return frozenset(str(one) for one in productions if one.is_nonlexical())
 
 
 def read(texts: Iterable[str], tagger: Tagger, parser: ConstituencyParser) -> dict[str, Reading]:
@@ -162,12 +157,9 @@ def read(texts: Iterable[str], tagger: Tagger, parser: ConstituencyParser) -> di
         split = [sentences(tokens) for tokens in tagged]
         trees = iter(parser.parse([sentence for found in split for sentence in found]))
         for text, tokens, found in zip(part, tagged, split, strict=True):
-            seen = [tree and productions_and_depth(tree) for tree in islice(trees, len(found))]
-            parsed = [one for one in seen if one]
             readings[text] = Reading(
                 tuple(t.text.lower() for t in tokens if any(map(str.isalnum, t.text))),
-                frozenset().union(*(productions for productions, _ in parsed)),
-                max(depth for _, depth in parsed) if parsed and len(parsed) == len(seen) else None,
+                frozenset().union(*(productions_of(t) for t in islice(trees, len(found)) if t)),
             )
         advance(len(part))
     return readings
@@ -186,10 +178,8 @@ class Diversity:
     """How diverse some cases are, by figures by name.
 
     ``self_bleu`` is the mean BLEU, 0 to 100, of each case against all others (Zhu et al. 2018),
-    ``productions`` distinct ones of the parses, ``distinct_1`` … distinct n-grams of words in all
-    n-grams (Li et al. 2016), ``words`` and ``depth`` means of words in a case and of the depth of
-    its deepest tree in edges, with standard deviations ``words_sd`` and ``depth_sd``; ``unparsed``
-    cases have a sentence the parser refuses.
+    ``productions`` distinct ones of the parses, ``distinct_2`` distinct pairs of words in all
+    pairs (Li et al. 2016).
     """
 
     cases: int
@@ -252,14 +242,6 @@ def self_bleu(texts: Sequence[str]) -> npt.NDArray[np.float64]:
     return scores
 
 
-def distinct(texts: Sequence[Sequence[str]], n: int) -> float:
-    """Distinct n-grams of words in all n-grams; 0 where no text has n words."""
-    ngrams = [
-        tuple(words[start : start + n]) for words in texts for start in range(len(words) - n + 1)
-    ]
-    return len(set(ngrams)) / len(ngrams) if ngrams else 0.0
-
-
 def measure(texts: Sequence[Text], readings: Readings) -> Diversity:
     """Measure cases, at least one."""
     bleu = Figure(0.0)
@@ -268,19 +250,15 @@ def measure(texts: Sequence[Text], readings: Readings) -> Diversity:
         _, ci = mean_and_interval([family for _, family in texts], scores, seed=0)
         bleu = Figure(float(scores.mean()), *ci)
     found = [readings[text] for text, _ in texts]
-    words = [len(reading.words) for reading in found]
-    depths = [reading.depth for reading in found if reading.depth is not None] or [0]
-    values = {
-        "productions": len(frozenset().union(*(reading.productions for reading in found))),
-        **{f"distinct_{n}": distinct([reading.words for reading in found], n) for n in NGRAMS},
-        "words": np.mean(words),
-        "words_sd": np.std(words),
-        "depth": np.mean(depths),
-        "depth_sd": np.std(depths),
-        "unparsed": sum(reading.depth is None for reading in found),
+    productions = frozenset().union(*(reading.productions for reading in found))
+    pairs = [pair for reading in found for pair in pairwise(reading.words)]
+    distinct = len(set(pairs)) / len(pairs) if pairs else 0.0
+    figures = {
+        "self_bleu": bleu,
+        "productions": Figure(float(len(productions))),
+        "distinct_2": Figure(distinct),
     }
-    figures = {name: Figure(float(value)) for name, value in values.items()}
-    return Diversity(len(texts), {"self_bleu": bleu} | figures)
+    return Diversity(len(texts), figures)
 
 
 def growth(texts: Sequence[Text], readings: Readings, seed: int = 0) -> list[tuple[int, float]]:
@@ -349,46 +327,28 @@ def compare(
 
 def table(comparison: Comparison) -> Table:
     """Every group, a row for each source, and how the figures were made."""
-    rows = []
-    for group, by_source in comparison.groups.items():
-        for number, (name, of) in enumerate(by_source.items()):
-            shares = [f"{of[f'distinct_{n}']:.2f}".removeprefix("0") for n in NGRAMS]
-            rows.append(
-                [
-                    "" if number else group,
-                    name,
-                    f"{of.cases:,}",
-                    f"{of['self_bleu']:.1f}",
-                    f"{of['productions']:,.0f}",
-                    " ".join(shares),
-                    f"{of['words']:.1f} ± {of['words_sd']:.1f}",
-                    f"{of['depth']:.1f} ± {of['depth_sd']:.1f}",
-                ]
-            )
+    rows = [
+        [
+            Cell("" if number else group, value=group),
+            name,
+            Cell(f"{of.cases:,}", value=of.cases),
+            *(
+                Cell(written.format(of[metric]), value=of[metric])
+                for metric, written in FIGURES.items()
+            ),
+        ]
+        for group, by_source in comparison.groups.items()
+        for number, (name, of) in enumerate(by_source.items())
+    ]
     return Table(
-        ("", "", "cases", "self-BLEU", "productions", "distinct 1/2/3", "words", "depth"),
+        ("group", "source", "cases", "self-BLEU", "productions", "distinct pairs"),
         rows,
         caption="Self-BLEU: BLEU (0 to 100) of a case against all others, mean; less is more "
-        "diverse. Productions: distinct ones of the parses above the parts of speech. Distinct-n: "
-        "distinct n-grams of words in all n-grams. Words, and depth of the deepest tree in edges: "
-        "mean ± standard deviation. What is not the suite: means of "
+        "diverse. Productions: distinct ones of the parses above the parts of speech. Distinct "
+        "pairs of words in all pairs. What is not the suite: means of "
         f"{comparison.draws} draws of as many cases.",
         names=2,
     )
-
-
-def as_csv(comparison: Comparison) -> str:
-    """Every figure, one a row."""
-    rows = [
-        [
-            Cell("", value="" if value is None else value)
-            for value in (group, source, of.cases, metric, *figure)
-        ]
-        for group, by_source in comparison.groups.items()
-        for source, of in by_source.items()
-        for metric, figure in of.figures.items()
-    ]
-    return Table(("group", "source", "cases", "metric", "value", "low", "high"), rows).csv()
 
 
 def conclusion(comparison: Comparison) -> str:

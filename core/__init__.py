@@ -41,14 +41,10 @@ _MODULES = {
     "analysis.commands.models": ("explain", "retrain"),
     "analysis.reproduce.commands": ("reproduce",),
     "analysis.commands.suites": ("diversity", "export_study", "import_annotations"),
-    "dataset_script.commands": (
-        "install",
-        "publish_dataset",
-        "publish_leaderboard",
-        "publish_metric",
-        "publish_model_result",
-        "publish_results",
-    ),
+    "dataset_script.dataset": ("publish_dataset",),
+    "dataset_script.install": ("install",),
+    "dataset_script.results": ("publish_model_result", "publish_results"),
+    "dataset_script.space": ("publish_leaderboard", "publish_metric"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = ["__version__", *_HOME]

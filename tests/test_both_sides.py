@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,18 +16,14 @@ from typer.testing import CliRunner
 
 from s2lct.cli.main import app
 from s2lct.labels import LABELS
-from s2lct.leaderboard.integrations.metric import compute
 from s2lct.leaderboard.models.classifier import Function
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.results.comparison import compare_sides
 from s2lct.leaderboard.results.read import Suites, read_result, read_scored
-from s2lct.leaderboard.results.record import Result
-from s2lct.leaderboard.results.standings import collect
 from s2lct.leaderboard.results.submission import check
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.figures import references
 from s2lct.leaderboard.scoring.score import Outcomes, score
-from s2lct.leaderboard.site.site import build_site
 from s2lct.suite.cases import Case, SuiteCases, load_cases
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -161,15 +156,6 @@ def test_pairs_of_one_family_count_as_one_where_they_fare_alike() -> None:
     assert few["ci"][1] - few["ci"][0] > 1.5 * (many["ci"][1] - many["ci"][0])
 
 
-def test_a_part_of_a_suite_asks_the_counterparts_of_its_seeds(suite: SuiteCases) -> None:
-    part = suite.select(["LC4"], limit=1)
-    (seed,) = part.cases
-    assert [one.seed_id for one in part.counterparts] == [seed.id]
-    expansions = suite.select(["LC4"], kind="expansion")
-    assert expansions.counterparts == ()
-    assert always_neutral(expansions).figures.overall.both_sides is None
-
-
 def test_a_submission_answers_the_counterparts_too(suite: SuiteCases, tmp_path: Path) -> None:
     vader = score(load_classifier("vader"), suite)
     honest = check(write_result(vader, tmp_path), suite, rescore=True)
@@ -179,24 +165,6 @@ def test_a_submission_answers_the_counterparts_too(suite: SuiteCases, tmp_path: 
     lying = write_result(replace(vader, labels=lie), tmp_path)
     (reason,) = check(lying, suite, rescore=True).reasons
     assert "the model says something else" in reason
-
-
-def test_the_board_computes_the_shares_again(suite: SuiteCases, tmp_path: Path) -> None:
-    folder, site = tmp_path / "in", tmp_path / "site"
-    paths = [write_result(of(suite), folder) for of in (always_neutral, right)]
-    paths.append(write_result(score(load_classifier("vader"), suite), folder))
-    (board,) = build_site(collect(folder, [suite]), site)
-    told: dict[str, Result] = {one.model.name: one for one in map(read_result, paths)}
-    assert board.suite == suite
-    for one in board.standings:
-        result = one.scored.result
-        assert result.overall.both_sides == told[result.model.name].overall.both_sides
-    rows = {row["model"]: row for row in json.loads((site / "leaderboard.json").read_text())}
-    assert rows["org/evasive"]["both_sides"] == rows["org/evasive"]["LC4_both_sides"] == 0
-    assert rows["org/right"]["both_sides"] == rows["org/right"]["LC4_both_sides"] == 1
-    assert rows["org/right"]["both_sides_pairs"] == len(suite.counterparts)
-    assert rows["org/right"]["LC1_both_sides"] is None
-    assert rows["always-neutral"]["both_sides"] == 0
 
 
 def test_a_comparison_shows_and_tests_both_sides(suite: SuiteCases, tmp_path: Path) -> None:
@@ -212,19 +180,3 @@ def test_a_comparison_shows_and_tests_both_sides(suite: SuiteCases, tmp_path: Pa
     assert done.exit_code == 0, done.output
     (row,) = re.findall(r"^LC4 +\d+ +\d+ +(100\.0) +(0\.0) ", done.output, re.MULTILINE)
     assert row == ("100.0", "0.0")
-
-
-def test_the_metric_gives_both_sides_of_models_and_of_predictions(
-    suite_folder: Path, suite: SuiteCases
-) -> None:
-    by_model = compute(model="vader", suite=suite_folder, capabilities=["LC4"])
-    chosen = suite.select(["LC4"])
-    outcomes = score(load_classifier("vader"), chosen)
-    ids = [case.id for case in chosen.asked]
-    said = outcomes.labels.tolist()
-    assert compute(predictions=said[::-1], references=ids[::-1], suite=suite_folder) == by_model
-    flat = compute(model="vader", suite=suite_folder, capabilities=["LC4"], flat=True)
-    assert flat["LC4/both_sides/share"] == by_model["LC4"]["both_sides"]["share"]
-    cases = len(chosen.cases)
-    bare = compute(predictions=said[:cases], references=ids[:cases], suite=suite_folder)
-    assert bare == without(by_model)

@@ -7,12 +7,11 @@ import gzip
 import itertools
 import json
 import re
-import statistics
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,28 +19,27 @@ from typer.testing import CliRunner
 
 from s2lct.analysis.diversity import (
     Comparison,
+    Diversity,
     Figure,
     Groups,
     Reading,
     Text,
-    as_csv,
     as_html,
     compare,
-    distinct,
-    grouped,
     growth,
     measure,
     merged,
-    productions_and_depth,
+    productions_of,
     read,
     self_bleu,
     sentences,
+    table,
 )
 from s2lct.builder.capabilities.files import cases_beside, load_capabilities
 from s2lct.builder.models import load_parser, load_tagger
 from s2lct.builder.records import Token
 from s2lct.cli.main import app
-from s2lct.suite.cases import Case, load_cases
+from s2lct.suite.cases import load_cases
 from s2lct.suite.checklist import read_checklist
 
 RUNNER = CliRunner(env={"COLUMNS": "200"})
@@ -78,32 +76,18 @@ def bracketed(tree: tuple[str, Sequence[Any]], counter: Any) -> str:
 
 
 @given(TREES)
-def test_productions_and_depth_are_those_above_the_words(tree: tuple[str, Sequence[Any]]) -> None:
+def test_productions_are_those_above_the_words(tree: tuple[str, Sequence[Any]]) -> None:
     def below(node: tuple[str, Sequence[Any]]) -> Iterator[tuple[str, Sequence[Any]]]:
         yield node
         for child in node[1]:
             yield from below(child)
-
-    def depth(node: tuple[str, Sequence[Any]]) -> int:
-        return 1 + max(map(depth, node[1])) if node[1] else 0
 
     expected = {
         f"{label} -> {' '.join(child for child, _ in children)}"
         for label, children in below(tree)
         if children
     }
-    assert productions_and_depth(bracketed(tree, itertools.count())) == (expected, depth(tree))
-
-
-@given(st.lists(st.lists(st.sampled_from("abc"), max_size=6), max_size=6), st.integers(1, 3))
-def test_distinct_counts_ngrams(texts: list[list[str]], n: int) -> None:
-    ngrams = [
-        " ".join(words[start : start + n])
-        for words in texts
-        for start in range(len(words))
-        if start + n <= len(words)
-    ]
-    assert distinct(texts, n) == pytest.approx(len(set(ngrams)) / len(ngrams) if ngrams else 0)
+    assert productions_of(bracketed(tree, itertools.count())) == expected
 
 
 READINGS = st.lists(
@@ -111,7 +95,6 @@ READINGS = st.lists(
         Reading,
         words=st.lists(st.sampled_from("abcd"), max_size=6).map(tuple),
         productions=st.frozensets(st.sampled_from([f"S -> {n}" for n in range(9)]), max_size=5),
-        depth=st.none() | st.integers(1, 9),
     ),
     min_size=1,
     max_size=60,
@@ -126,16 +109,15 @@ def test_measures_of_readings(readings: list[Reading]) -> None:
     measured = measure(texts, of)
     every = {one for reading in readings for one in reading.productions}
     assert measured["productions"] == len(every)
-    assert measured["unparsed"] == sum(reading.depth is None for reading in readings)
-    lengths = [len(one.words) for one in readings]
-    assert measured["words"] == pytest.approx(np.mean(lengths))
-    assert measured["words_sd"] == pytest.approx(statistics.pstdev(lengths))
     if len(texts) > 1:
         scores = self_bleu([one.text for one in texts])
         bleu = measured.figures["self_bleu"]
         assert bleu.value == pytest.approx(scores.mean())
         assert bleu.low is not None and bleu.high is not None
         assert bleu.low - 1e-9 <= bleu.value <= bleu.high + 1e-9
+    pairs = [pair for one in readings for pair in zip(one.words, one.words[1:], strict=False)]
+    expected = len(set(pairs)) / len(pairs) if pairs else 0
+    assert measured["distinct_2"] == pytest.approx(expected)
     curve = growth(texts, of)
     assert curve[-1] == (len(readings), len(every))
     sizes = [size for _, size in curve]
@@ -144,32 +126,9 @@ def test_measures_of_readings(readings: list[Reading]) -> None:
         assert merged([measured, measured])["productions"] == len(every)
 
 
-def test_cases_of_the_same_sentences_are_a_family() -> None:
-    cases = [
-        Case(f"c{n}", f"LC{2 + n % 2}", "seed", f"c{n}", f"Text {n}", frozenset({0}), sources=(s,))
-        for n, s in enumerate(["sst:1"] * 4 + ["sst:2"] * 2)
-    ]
-    families = [text.family for text in grouped(cases)["all"]]
-    assert families[0] == families[2] != families[4]
-    assert families[0] != families[1]  # of another capability
-    assert [one.family for one in grouped(cases)["LC2"]] == families[::2]
-
-
 def test_several_draws_give_their_mean_and_bounds() -> None:
-    first, second = (
-        measure(
-            [Text("a b", "1"), Text("c d", "2")],
-            {
-                "a b": Reading(("a", "b"), frozenset(found), 3),
-                "c d": Reading(("c",) * length, frozenset(), 5),
-            },
-        )
-        for found, length in ((("x",), 2), (("x", "y", "z"), 4))
-    )
-    both = merged([first, second])
-    assert both.figures["productions"] == Figure(2, 1, 3)
-    assert both["words"] == pytest.approx((2 + 3) / 2)
-    assert both["distinct_1"] == pytest.approx((3 / 4 + 3 / 6) / 2)
+    first, second = (Diversity(2, {"productions": Figure(float(found))}) for found in (1, 3))
+    assert merged([first, second]).figures["productions"] == Figure(2, 1, 3)
     assert merged([first]) == first
 
 
@@ -208,8 +167,7 @@ def test_real_texts_are_read_sentence_by_sentence() -> None:
     assert first.words == ("the", "film", "is", "dull")
     assert "NP -> DT NN" in first.productions
     assert second.productions > first.productions
-    assert first.depth is not None and second.depth == max(first.depth, second.depth or 0)
-    assert endless.depth is None
+    assert endless.productions == frozenset()
     assert odd.words == ()
 
 
@@ -259,10 +217,10 @@ def test_pages_and_tables_are_the_same_again_and_hold_the_figures(compared: Comp
     assert f"self-BLEU of {of_suite['self_bleu']:.1f}" in lead
     assert "nan" not in page.lower().replace("nano", "")
     assert not re.search(r"(src|href)=\"https?://", page)
-    records = list(csv.DictReader(as_csv(compared).splitlines()))
-    of = {(one["group"], one["source"], one["metric"]): float(one["value"]) for one in records}
-    assert of["LC2", "suite", "productions"] == compared.groups["LC2"]["suite"]["productions"]
-    assert of["all", "other", "words"] == compared.groups["all"]["other"]["words"]
+    rows = csv.DictReader(table(compared).csv().splitlines())
+    of = {(row["group"], row["source"]): float(row["self-BLEU"]) for row in rows}
+    assert of["LC2", "suite"] == compared.groups["LC2"]["suite"]["self_bleu"]
+    assert of["all", "other"] == compared.groups["all"]["other"]["self_bleu"]
 
 
 TEST_OF = {one.id: one.checklist.test for one in load_capabilities() if one.checklist}
@@ -334,35 +292,21 @@ def test_a_capability_alone_is_set_beside_its_own_test(suite_folder: Path, tmp_p
     options = ["--against", f"checklist:{path}", "--corpus", "none", "--csv", out]
     invoke(suite_folder, "--capability", "LC2", *options)
     found = csv.DictReader(out.read_text("utf-8").splitlines())
-    words = {
-        row["value"] for row in found if (row["source"], row["metric"]) == ("CheckList", "words")
-    }
-    assert words == {"1.0"}
+    # One word has no pair.
+    assert {row["distinct pairs"] for row in found if row["source"] == "CheckList"} == {"0.0"}
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--against", "nonsense.jsonl"], "is not checklist:PATH"),
-        (["--against", "checklist:/nowhere/x.jsonl"], "/nowhere/x.jsonl: No such file"),
+def test_bad_options_get_one_clear_error(suite_folder: Path, tmp_path: Path) -> None:
+    for options, named in (
+        (["--against", "nonsense.jsonl"], "nonsense.jsonl"),
+        (["--against", "checklist:/nowhere/x.jsonl"], "/nowhere/x.jsonl"),
         (["--corpus", "csv:/nowhere/films.csv"], "films.csv"),
         (["--capability", "LC77"], "LC77"),
-    ],
-)
-def test_bad_options_get_one_clear_error(
-    suite_folder: Path, options: list[str], message: str
-) -> None:
-    shown = invoke(suite_folder, *options, code=1)
-    assert message in shown
-    assert "→" in shown
-
-
-def test_a_suite_whose_corpus_is_gone_asks_for_it(suite_folder: Path, tmp_path: Path) -> None:
-    import shutil
-
-    copy = tmp_path / "suite"
-    shutil.copytree(suite_folder, copy)
-    described = json.loads((copy / "suite.json").read_text())
+    ):
+        assert named in invoke(suite_folder, *options, code=1)
+    gone = tmp_path / "suite"
+    shutil.copytree(suite_folder, gone)
+    described = json.loads((gone / "suite.json").read_text())
     described["options"]["corpus"] = "csv:/gone/films.csv"
-    (copy / "suite.json").write_text(json.dumps(described))
-    assert "--corpus none" in invoke(copy, code=1)
+    (gone / "suite.json").write_text(json.dumps(described))
+    assert "--corpus none" in invoke(gone, code=1)

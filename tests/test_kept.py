@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from s2lct.errors import OutputError, ScoringError
-from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.scoring import ask
 from s2lct.leaderboard.scoring.score import score
-from s2lct.suite.cases import Case, SuiteCases, load_cases
+from s2lct.suite.cases import Case, SuiteCases
 
 TEXTS = ("A good film.", "A bad film.")
 
@@ -56,15 +54,6 @@ def test_predictions_are_kept_by_text_alone(cache: Path) -> None:
         found = score(model, suite_of(*texts), cache=cache).labels.tolist()
         assert found == [2 if "good" in text else 0 for text in texts]
     assert model.asked == [*TEXTS]
-
-
-def test_a_suite_that_reuses_ids_changes_no_figure(suite_folder: Path, cache: Path) -> None:
-    official, vader = load_cases(suite_folder), load_classifier("vader")
-    expected = score(vader, official).figures
-    for text in ("A wonderful film.", "A terrible film."):
-        cases = tuple(replace(case, text=text) for case in official.cases)
-        score(vader, replace(official, cases=cases), cache=cache)
-        assert score(vader, official, cache=cache).figures == expected
 
 
 def test_predictions_of_another_model_or_version_do_not_count(

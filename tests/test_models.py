@@ -20,12 +20,12 @@ from tiny_models import (
     save_tiny_llama,
     trained_tokenizer,
 )
-from tiny_sayer import save_tiny_sayer
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS, PROMPTS
+from s2lct.leaderboard.answers.text_answers import UNREADABLE
 from s2lct.leaderboard.models import built_in
 from s2lct.leaderboard.models.generating_model import GeneratingModel
 from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel, TextModel
@@ -33,7 +33,6 @@ from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.models.network import SequenceClassifier, model_fingerprint
 from s2lct.leaderboard.results.read import read_scored, recompute
 from s2lct.leaderboard.results.record import own_options
-from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import load_cases
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -373,10 +372,7 @@ def scored(*arguments: object) -> Any:
 def test_the_command_asks_all_prompts_and_each_can_be_asked_again(
     writes: bool, suite_folder: Path, tmp_path: Path
 ) -> None:
-    cases = load_cases(suite_folder).cases
-    asked = [prompt.replace("{text}", case.text) for case in cases for prompt in PROMPTS]
-    folder = save_tiny_sayer(tmp_path / "sayer", LABELS, asked)  # ends its answers
-    out = tmp_path / "out"
+    folder, out = save_tiny_llama(tmp_path / "llama"), tmp_path / "out"
     command = [folder, "vader", "--suite", suite_folder, "--llm", "--limit", 2, "--out", out]
     command += ["--max-tokens", 7] if writes else []
     done = scored(*command)
@@ -389,18 +385,10 @@ def test_the_command_asks_all_prompts_and_each_can_be_asked_again(
         assert (model.options.max_tokens, "in words" in own_options(model.options)) == (
             (7, True) if writes else (None, False)
         )
-        assert set(outcomes.labels.tolist()) <= {0, 1, 2}
+        assert set(outcomes.labels.tolist()) <= ({UNREADABLE} if writes else {0, 1, 2})
     before = {path: path.with_suffix(".parquet").read_bytes() for path in paths}
     assert scored(*command).exit_code == 0
     assert {path: path.with_suffix(".parquet").read_bytes() for path in paths} == before
-
-
-def test_answers_without_an_end_are_counted_as_unreadable(
-    folders: dict[str, Path], suite_folder: Path
-) -> None:
-    model = GeneratingModel(str(folders["llama"]), LabelPrompt(most_tokens=3))
-    outcomes = score(model, load_cases(suite_folder).select(limit=2))
-    assert outcomes.failed.all() and set(outcomes.labels.tolist()) == {4}
 
 
 def test_label_words_are_those_of_the_label_map(

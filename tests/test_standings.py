@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -267,14 +265,3 @@ def test_the_command_finds_the_suite_and_says_what_it_left_out(
     with pytest.raises(ScoringError) as error:
         collect(tmp_path / "results", [SUITE])
     assert "--suite" in error.value.hint
-
-
-def test_reading_results_needs_neither_torch_nor_gradio() -> None:
-    script = (
-        "import sys; import s2lct.leaderboard.site.site, s2lct.cli.publishing; "
-        "print([m for m in ('torch', 'gradio', 'datasets', 'matplotlib') if m in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[]"

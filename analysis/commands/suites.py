@@ -53,15 +53,15 @@ def diversity(
 ) -> Comparison:
     """Measure how diverse a suite is, beside other sources.
 
-    By self-BLEU, productions, distinct n-grams, lengths and depths.
+    By self-BLEU, distinct productions and distinct pairs of words.
     """
     from s2lct.analysis.diversity import (
-        as_csv,
         as_html,
         checklist_texts,
         compare,
         corpus_texts,
         grouped,
+        table,
     )
     from s2lct.builder.models import load_parser, load_tagger
     from s2lct.errors import require
@@ -83,7 +83,7 @@ def diversity(
     if html is not None:
         write_text(html, as_html(measured, chosen.name))
     if csv is not None:
-        write_text(csv, as_csv(measured))
+        write_text(csv, table(measured).csv())
     return measured
 
 

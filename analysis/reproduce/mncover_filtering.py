@@ -164,25 +164,11 @@ def filtered(
     return Filtered(len(raising), sizes, (max(rates), float(np.mean(rates))), control)
 
 
-def table1(inputs: Inputs) -> Reproduction:
-    """CheckList's tests of sentiment, filtered by coverage."""
-    return _filtered(inputs, pairs=False)
-
-
-def table6(inputs: Inputs) -> Reproduction:
-    """Tests of pairs of texts, filtered by coverage."""
-    return _filtered(inputs, pairs=True)
-
-
-def _filtered(inputs: Inputs, *, pairs: bool) -> Reproduction:
+def tables1_and_6(inputs: Inputs) -> Reproduction:
+    """CheckList's tests of sentiment, and of pairs of texts, filtered by coverage."""
     inputs.need("model", "checklist", "reference")
     table = described(inputs.name)
     tests = read_tests(inputs.checklist, inputs.limit or table["cases"])
-    if any(isinstance(text, str) == pairs for test in tests for text, _ in test.cases):
-        raise AnalysisError(
-            f"{inputs.name}: --checklist holds {'single texts' if pairs else 'pairs'}",
-            hint=f"run mncover-table{1 if pairs else 6}, or pass other --checklist files",
-        )
 
     def make(neurons: Neurons) -> tuple[Rows, str, dict[str, Any]]:
         def passed(test: TriedTest) -> Passed:
@@ -195,11 +181,7 @@ def _filtered(inputs: Inputs, *, pairs: bool) -> Reproduction:
                 lambda: pass_through(neurons.encoder, test, neurons.trained),
             )
 
-        about = {
-            "number": 6 if pairs else 1,
-            "shuffles": SHUFFLES,
-            "reference": len(neurons.reference.texts),
-        }
+        about = {"shuffles": SHUFFLES, "reference": len(neurons.reference.texts)}
         rows = [row_of(passed(test), table["printed"], inputs.seed) for test in tests]
         means: list[Cell] = ["mean of rows", None]
         for column in list(zip(*rows, strict=True))[2:-4]:

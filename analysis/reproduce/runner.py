@@ -24,8 +24,8 @@ from s2lct.tables import Cell as Shown
 from s2lct.tables import Table
 
 _MODULES = {
-    "mncover-table1": "mncover_filtering:table1",
-    "mncover-table6": "mncover_filtering:table6",
+    "mncover-table1": "mncover_filtering:tables1_and_6",
+    "mncover-table6": "mncover_filtering:tables1_and_6",
     "mncover-figure4": "mncover_filtering:figure4",
 }
 """Whose function is not of the module ``s2lct_tables`` or ``mncover_tables``."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from s2lct.errors import ScoringError
-from s2lct.labels import COLUMNS, ENDS, LABELS, check_label_map, is_integer
+from s2lct.labels import COLUMNS, ENDS, LABELS, NEUTRAL_BAND, check_label_map, is_integer
 from s2lct.leaderboard.answers import label_rules as rules
 from s2lct.leaderboard.answers.label_rules import Array, LabelRule, Labels
 
@@ -35,7 +35,7 @@ def labels_of_predictions(
     predictions: Any,
     count: int,
     *,
-    neutral_band: tuple[float, float] = rules.NEUTRAL_BAND,
+    neutral_band: tuple[float, float] = NEUTRAL_BAND,
     classes: Sequence[str] | None = None,
     label_map: Mapping[Any, Any] | None = None,
 ) -> tuple[Labels, str]:
@@ -225,7 +225,7 @@ def _by_class(
 ) -> dict[str, float]:
     """Probabilities by the names of the classes."""
     if isinstance(row, Mapping) and "label" not in row:
-        entries = list(row.items())
+        entries: list[tuple[Any, Any]] = list(row.items())
     else:
         pairs = [row] if isinstance(row, Mapping) else row
         entries = [(one.get("label"), one.get("score")) for one in pairs]

@@ -248,7 +248,7 @@ def _of_server(
     """A model behind an endpoint, with each prompt."""
     from s2lct.leaderboard.models.endpoint import EndpointModel
     from s2lct.leaderboard.models.language_model import MOST_TOKENS
-    from s2lct.leaderboard.results.untrusted import fault_of_model_name
+    from s2lct.leaderboard.results.record import fault_of_model_name
 
     if fault := fault_of_model_name(name):
         raise ScoringError(f"model {name}: {fault}", hint="give the name that the server knows")

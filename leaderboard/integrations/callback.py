@@ -9,8 +9,8 @@ from typing import Any
 from transformers import TrainerCallback
 
 from s2lct.errors import ScoringError
-from s2lct.labels import check_label_map
-from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND, checked_band, rule_for
+from s2lct.labels import NEUTRAL_BAND, check_label_map
+from s2lct.leaderboard.answers.label_rules import checked_band, rule_for
 from s2lct.leaderboard.models.load import trainers_tokenizer
 from s2lct.leaderboard.models.network import Network, classes_of
 from s2lct.leaderboard.scoring.score import score

@@ -9,7 +9,7 @@ from reprlib import repr as shown
 from typing import Any
 
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND
+from s2lct.labels import NEUTRAL_BAND
 from s2lct.leaderboard.models.classifier import Function
 from s2lct.leaderboard.models.load import as_classifier
 from s2lct.leaderboard.scoring.score import default_cache, score

@@ -11,32 +11,30 @@ from typing import Any
 
 from s2lct.errors import S2lctWarning, ScoringError
 from s2lct.files import sha256_of
-from s2lct.labels import check_label_map
-from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND, meaning_of
+from s2lct.labels import NEUTRAL_BAND, check_label_map
+from s2lct.leaderboard.answers.label_rules import meaning_of
 from s2lct.leaderboard.answers.predictions import labels_of_predictions
 from s2lct.leaderboard.results.record import (
     BUILT_IN,
+    LONGEST_NAME,
     ModelRecord,
     OptionsRecord,
     PredictionsRecord,
+    fault_of_model_name,
 )
-from s2lct.leaderboard.results.untrusted import LONGEST_NAME, fault_of_model_name
 from s2lct.leaderboard.scoring.score import Outcomes, outcomes_of
 from s2lct.plain_text import plain, spreadsheet_cell
-from s2lct.suite.cases import Case, SuiteCases
-from s2lct.suite.other_suites import columns_of, is_empty, parsed, rows_of_file
+from s2lct.suite.cases import SuiteCases
+from s2lct.suite.other_suites import Located, columns_of, is_empty, parsed, rows_of_file
 
 LABEL_COLUMNS = ("prediction", "predicted", "predicted_label", "label")
 PROBABILITY_COLUMNS = ("probabilities", "scores")
-_PASSING = "labels"
-"""A column of the suite's: a file that has it has in ``label`` what passes."""
 _FORM = (
     "give a file .csv, .jsonl or .parquet with a column id or text, and label (or prediction), or "
     "a column of probabilities a class, as negative, neutral and positive"
 )
-_SHOWN, _MOST_SHOWN = 60, 3
+_SHOWN = 60
 _PLACE = re.compile(r"predictions\[(\d+)\]")
-Row = tuple[str, Mapping[str, Any]]
 
 
 def outcomes_of_predictions(
@@ -49,7 +47,7 @@ def outcomes_of_predictions(
     """Outcomes of a model of which only a file of predictions is known.
 
     Rows are found by ``id``, or by ``text`` where there is no such column. A case may stand there
-    twice with one answer. What is of no case is left out with a warning.
+    twice with one label. What is of no case is left out with a warning.
 
     Args:
         path: a CSV, JSON-lines or Parquet file.
@@ -64,13 +62,15 @@ def outcomes_of_predictions(
     """
     name, label_map = _model_name(name, path), check_label_map(label_map)
     rows = list(rows_of_file(path))
-    if not rows:
-        raise ScoringError(f"{path}: holds no row", hint=_FORM)
     columns = columns_of(rows)
-    key = next((one for one in ("id", "text") if one in columns), None)
+    key = next((column for column in ("id", "text") if column in columns), None)
     if key is None:
-        raise ScoringError(f"{path}: has neither a column id nor text", hint=_FORM)
-    numbers_of = _numbers_of(suite.asked, key)
+        raise ScoringError(f"{path}: has neither rows with an id nor with a text", hint=_FORM)
+    numbers_of: dict[str, list[int]] = {}
+    for number, case in enumerate(suite.asked):
+        # A text that a spreadsheet would compute stands in an exported file behind an apostrophe.
+        for text in {getattr(case, key), str(spreadsheet_cell(getattr(case, key)))}:
+            numbers_of.setdefault(text, []).append(number)
     chosen = [row for row in rows if str(row[1].get(key, "")) in numbers_of]
     if not chosen:
         raise ScoringError(
@@ -78,42 +78,47 @@ def outcomes_of_predictions(
             hint="predict the cases of this suite: `s2lct export SUITE --format csv --out "
             "cases.csv` writes them",
         )
-    strange = [shown for _, row in rows if (shown := str(row.get(key, ""))) not in numbers_of]
-    if strange:
-        _warn(
-            f"{path}: {len(strange):,} {key}s are of no case that is asked and are left out "
-            f"({_some(strange)})"
-        )
+    if strange := len(rows) - len(chosen):
+        _warn(f"{path}: {strange:,} rows have the {key} of no case that is asked, and are left out")
     try:
-        predictions = _predictions(path, chosen, columns, label_map)
-        labels, told = labels_of_predictions(
-            predictions, len(chosen), neutral_band=neutral_band, label_map=label_map
+        labels, rule = labels_of_predictions(
+            _predictions(path, chosen, columns, label_map),
+            len(chosen),
+            neutral_band=neutral_band,
+            label_map=label_map,
         )
     except ScoringError as error:
         problem = _PLACE.sub(lambda found: chosen[int(found[1])][0], error.problem)
         raise ScoringError(problem, hint=error.hint) from error
-    place_of: dict[int, int] = {}
+    row_of: dict[int, int] = {}
     for place, (where, row) in enumerate(chosen):
         for number in numbers_of[str(row[key])]:
-            _check_text(where, row, suite.asked[number])
-            first = place_of.setdefault(number, place)
+            case = suite.asked[number]
+            text = str(row.get("text") or case.text)
+            if text.split() not in (case.text.split(), str(spreadsheet_cell(case.text)).split()):
+                raise ScoringError(
+                    f"{where}: has the id {case.id} and another text than that case: "
+                    f"{plain(text, _SHOWN)}",
+                    hint="put each prediction beside the id of its own text, or leave the column "
+                    "text out",
+                )
+            first = row_of.setdefault(number, place)
             if labels[first] != labels[place]:
                 raise ScoringError(
-                    f"{chosen[first][0]} and {where} give one case two different answers",
+                    f"{chosen[first][0]} and {where} give one case two different labels",
                     hint="keep one of them",
                 )
-    suite = _answered(path, suite, place_of, key)
-    said = labels[[place_of[number] for number in range(len(suite.asked))]]
+    suite = _answered(path, suite, row_of)
     file = PredictionsRecord(file=plain(path.name, LONGEST_NAME), sha256=sha256_of(path))
     model = ModelRecord(
         name=name,
         revision="",
         weights_sha256="",
-        label_rule=told,
+        label_rule=rule,
         options=OptionsRecord.of(label_map, neutral_band),
         predictions=file,
     )
-    return outcomes_of(model, suite, said)
+    return outcomes_of(model, suite, labels[[row_of[n] for n in range(len(suite.asked))]])
 
 
 def _model_name(name: str | None, file: Path) -> str:
@@ -121,62 +126,51 @@ def _model_name(name: str | None, file: Path) -> str:
     fault = fault_of_model_name(found)
     if found in BUILT_IN:
         fault = f"{found!r} is a model that comes with s2lct"
-    if fault or not found:
+    if fault:
         raise ScoringError(
-            f"--name: {fault or 'is empty'}",
+            f"--name: {fault}",
             hint="give --name letters, digits, _, . and -, such as --name my-team/my-model",
         )
     return found
 
 
-def _numbers_of(asked: Sequence[Case], key: str) -> dict[str, list[int]]:
-    """Numbers of what is asked by id or text; texts also as a spreadsheet's file has them."""
-    numbers: dict[str, list[int]] = {}
-    for number, case in enumerate(asked):
-        for told in dict.fromkeys((getattr(case, key), str(spreadsheet_cell(getattr(case, key))))):
-            numbers.setdefault(told, []).append(number)
-    return numbers
-
-
 def _predictions(
-    path: Path, rows: Sequence[Row], columns: Sequence[str], label_map: Mapping[str, str] | None
+    path: Path,
+    rows: Sequence[Located],
+    columns: Sequence[str],
+    label_map: Mapping[str, str] | None,
 ) -> list[Any]:
-    """What each row says, in a form that `labels_of_predictions` takes."""
-    named = [name for name in LABEL_COLUMNS if name in columns]
-    if _PASSING in columns and named == ["label"]:
-        raise ScoringError(
-            f"{path}: its columns label and {_PASSING} are the suite's own: what passes",
-            hint="put what the model says into a column prediction, or leave the suite's columns "
-            "out but id",
-        )
-    if packed := next((name for name in PROBABILITY_COLUMNS if name in columns), None):
-        return [_cell(row, packed, where) for where, row in rows]
+    """What each row predicts, in a form that `labels_of_predictions` takes."""
     classes = [
         name for name in columns if name in (label_map or ()) or meaning_of(name) is not None
     ]
-    if len(classes) > 1:
+    named = [name for name in LABEL_COLUMNS if name in columns]
+    packed = [name for name in PROBABILITY_COLUMNS if name in columns]
+    if named == ["label"] and "labels" in columns:
+        raise ScoringError(
+            f"{path}: its columns label and labels are the suite's own: what passes",
+            hint="put what the model predicts into a column prediction, or leave the suite's "
+            "columns out but id",
+        )
+    if not packed and len(classes) > 1:
         return [
             {name: _number(row.get(name), name, where) for name in classes} for where, row in rows
         ]
-    if not named:
+    if not packed and not named:
         raise ScoringError(
-            f"{path}: says nothing of what the model answered; its columns: "
-            f"{', '.join(plain(name, _SHOWN) for name in columns)}",
-            hint=_FORM,
+            f"{path}: has no predictions; its columns: {plain(', '.join(columns), 200)}", hint=_FORM
         )
-    cells = [_cell(row, named[0], where) for where, row in rows]
+    column = (packed or named)[0]
+    for where, row in rows:
+        if is_empty(row.get(column)):
+            raise ScoringError(f"{where}: {column} is empty", hint="predict this case")
+    cells = [parsed(row[column]) for _, row in rows]
     cells = [cell.strip() if isinstance(cell, str) else cell for cell in cells]
     # The cells of a CSV file are texts, numbers too.
     whole = all(
         cell.is_integer() if isinstance(cell, float) else str(cell).isdecimal() for cell in cells
     )
     return [int(cell) for cell in cells] if whole else cells
-
-
-def _cell(row: Mapping[str, Any], name: str, where: str) -> Any:
-    if is_empty(row.get(name)):
-        raise ScoringError(f"{where}: {name} is empty", hint="predict this case, or leave it out")
-    return parsed(row[name])
 
 
 def _number(cell: Any, name: str, where: str) -> float:
@@ -189,42 +183,24 @@ def _number(cell: Any, name: str, where: str) -> float:
         ) from None
 
 
-def _check_text(where: str, row: Mapping[str, Any], case: Case) -> None:
-    """Refuse a row whose text is not that of the case that its id names."""
-    text = " ".join(str(row.get("text") or "").split())
-    meant = (case.text, str(spreadsheet_cell(case.text)))
-    if text and text not in [" ".join(one.split()) for one in meant]:
-        raise ScoringError(
-            f"{where}: has the id {case.id} and another text than that case: {plain(text, _SHOWN)}",
-            hint="put each prediction beside the id of its own text, or leave the column text out",
-        )
-
-
-def _answered(path: Path, suite: SuiteCases, found: Mapping[int, int], key: str) -> SuiteCases:
+def _answered(path: Path, suite: SuiteCases, found: Mapping[int, int]) -> SuiteCases:
     """The suite as far as it is answered: all cases, and all contrasts or none."""
     cases = len(suite.cases)
     missing = [case for number, case in enumerate(suite.cases) if number not in found]
     if missing:
-        some = _some([getattr(case, key) for case in missing])
         raise ScoringError(
-            f"{path}: lacks {len(missing):,} of the {cases:,} cases of {suite.name} ({some})",
+            f"{path}: lacks {len(missing):,} of the {cases:,} cases of {suite.name} (first "
+            f"{missing[0].id}: {plain(missing[0].text, _SHOWN)})",
             hint="predict them too, or score a part with --capability or --limit",
         )
     lacking = sum(number not in found for number in range(cases, len(suite.asked)))
-    if not lacking:
-        return suite
-    if lacking < len(suite.counterparts):
+    if 0 < lacking < len(suite.counterparts):
         _warn(
-            f"{path}: lacks {lacking:,} of the {len(suite.counterparts):,} counterparts, so that "
-            "what is right on both sides is left out"
+            f"{path}: lacks {lacking:,} of the {len(suite.counterparts):,} contrasts, so that what "
+            "is right on both sides is left out"
         )
-    return replace(suite, counterparts=())
+    return replace(suite, counterparts=()) if lacking else suite
 
 
 def _warn(line: str) -> None:
     warnings.warn(line, S2lctWarning, stacklevel=4)
-
-
-def _some(names: Sequence[str]) -> str:
-    first = [plain(name, _SHOWN) for name in dict.fromkeys(names)]
-    return ", ".join(first[:_MOST_SHOWN] + ["…"] * (len(first) > _MOST_SHOWN))

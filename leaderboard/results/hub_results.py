@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from s2lct.errors import ScoringError
 from s2lct.hub_calls import hub_call, is_hub_id, reason_of
-from s2lct.leaderboard.results.untrusted import RefusedError
 from s2lct.suite.cases import SuiteCases, load_cases
 from s2lct.suite.tables import SUITE_FILE
 from s2lct.suite.versions import Version
@@ -32,7 +31,7 @@ def named_hub_errors(name: str) -> Iterator[None]:
     try:
         with hub_call():
             yield
-    except (ScoringError, RefusedError):
+    except ScoringError:
         raise
     except Exception as error:  # whatever the client's HTTP library raises
         raise ScoringError(

@@ -8,28 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from pydantic import ValidationError
 
 from s2lct.errors import ScoringError
-from s2lct.files import is_folder
+from s2lct.files import is_folder, regular_bytes
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
-from s2lct.leaderboard.results.record import Result
-from s2lct.leaderboard.results.untrusted import (
-    LONGEST_NAME,
-    MOST_JSON_BYTES,
-    MOST_TABLE_BYTES,
-    RefusedError,
-    bytes_of,
-    checked_record,
-)
+from s2lct.leaderboard.results.record import LONGEST_NAME, Result, faults_of_words
 from s2lct.leaderboard.scoring import score
 from s2lct.leaderboard.scoring.figures import flipping_words, references
 from s2lct.plain_text import plain
@@ -38,11 +31,14 @@ from s2lct.suite.cases import SuiteCases, check_same_suite, load_cases
 if TYPE_CHECKING:
     import pyarrow as pa
 
+MOST_JSON_BYTES = 1 << 20
+MOST_TABLE_BYTES = 64 << 20
 ANSWERS = {
     label: number for number, label in enumerate(LABELS)
 } | {"refused": REFUSED, "unreadable": UNREADABLE}  # fmt: skip
 """What a prediction may be: a label, or why there is none."""
-_COLUMNS = {"id": "string", "label": "string", **dict.fromkeys(LABELS, "float")}
+_COLUMNS = ("id", "label", *LABELS)
+_LONGEST_ID = 800  # in bytes
 
 
 class Scored(NamedTuple):
@@ -60,17 +56,17 @@ class Suites:
 
     def of(self, result: Result, path: Path) -> SuiteCases:
         """The suite of a result file; a `ScoringError` where it is not here."""
-        told = result.suite
-        if told.fingerprint not in self._known and is_folder(Path(told.name)):
-            found = load_cases(told.name)
+        stated = result.suite
+        if stated.fingerprint not in self._known and is_folder(Path(stated.name)):
+            found = load_cases(stated.name)
             self._known[found.fingerprint] = found
-        if told.fingerprint not in self._known:
+        if stated.fingerprint not in self._known:
             raise ScoringError(
-                f"{path}: was scored on the suite {told.name} {told.version} "
-                f"({told.fingerprint[:12] or 'unknown'}), which is not here",
-                hint=f"name it: --suite {plain(told.name, LONGEST_NAME)}, or where it is now",
+                f"{path}: was scored on the suite {stated.name} {stated.version} "
+                f"({stated.fingerprint[:12] or 'unknown'}), which is not here",
+                hint=f"name it: --suite {plain(stated.name, LONGEST_NAME)}, or where it is now",
             )
-        return self._known[told.fingerprint]
+        return self._known[stated.fingerprint]
 
 
 def result_files(paths: Iterable[Path]) -> list[Path]:
@@ -81,9 +77,7 @@ def result_files(paths: Iterable[Path]) -> list[Path]:
     """
     found: dict[Path, Path] = {}
     for path in paths:
-        files = [path]
-        if path.is_dir():
-            files = sorted(path.glob("*.json"))
+        files = sorted(path.glob("*.json")) if path.is_dir() else [path]
         if not files:
             raise ScoringError(
                 f"{path}: holds no result file (*.json)",
@@ -99,11 +93,32 @@ def check_one_suite(results: Mapping[Path, Scored]) -> None:
     check_same_suite({str(path): of.result.suite.fingerprint for path, of in results.items()})
 
 
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Have what is wrong within a file named by its path."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        if isinstance(error, ValidationError):
+            fault = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join(map(str, fault["loc"]))[:100]
+            why = f"is no result file ({place or 'the file'}: {fault['msg']})"
+        raise ScoringError(
+            plain(f"{path}: {why}", 1_000),
+            hint="make it with `s2lct score MODEL --suite DIR --out results/`, and leave the JSON "
+            "and the Parquet file beside each other",
+        ) from None
+
+
 def read_result(path: Path) -> Result:
     """Read a result file without its outcomes."""
     with _named(path):
-        data = bytes_of(path, MOST_JSON_BYTES)
-        return checked_record(data, names=False)
+        content = regular_bytes(path, MOST_JSON_BYTES)
+        result = Result.model_validate_json(content, strict=True)
+        for fault in faults_of_words(result):
+            raise ValueError(fault)
+    return result
 
 
 def read_scored(path: Path, suites: Suites | None = None) -> Scored:
@@ -116,39 +131,77 @@ def read_scored(path: Path, suites: Suites | None = None) -> Scored:
 def read_outcomes(path: Path, result: Result, suite: SuiteCases) -> score.Outcomes:
     """The predictions beside a result file, held against its suite."""
     with _named(path):
-        table = _checked_table(path, result, len(suite.asked))
+        table = _table(path, result, len(suite.asked))
         ids: list[str] = table["id"].to_pylist()
-        place = {one: number for number, one in enumerate(ids)}
-        if len(place) < len(ids):
-            raise RefusedError(f"{result.outcomes.path}: names an id twice")
-        known = [case for case in suite.asked if case.id in place]
-        if len(known) < len(ids):
-            strange = set(ids) - {case.id for case in known}
-            raise RefusedError(
-                f"{result.outcomes.path}: has {len(strange):,} ids that the suite does not have "
-                f"({plain(min(strange), 40)})"
-            )
-        whole = all(case.id in place for case in suite.cases)
-        if not (whole or result.partial):
-            raise RefusedError(f"{result.outcomes.path}: lacks cases of the suite")
-        said = [ANSWERS.get(label, -1) for label in table["label"].to_pylist()]
-        if -1 in said:
-            raise RefusedError(f"{result.outcomes.path}: a label is none of {', '.join(ANSWERS)}")
-        order = [place[case.id] for case in known]
-        labels = np.array(said, dtype=np.int64)[order]
-        probabilities = _probabilities(table)
-    cases = tuple(case for case in suite.cases if case.id in place)
-    if not cases:
-        raise ScoringError(f"{path}: holds no case", hint="score the model again")
-    part = replace(
-        suite,
-        cases=cases,
-        counterparts=tuple(case for case in suite.counterparts if case.id in place),
-        partial=result.partial,
-    )
-    if probabilities is not None:
-        probabilities = probabilities[order]
-    return score.Outcomes(result.model, part, labels, probabilities)
+        labels = [ANSWERS.get(label, -1) for label in table["label"].to_pylist()]
+        row_of = {one: number for number, one in enumerate(ids)}
+        known = [case for case in suite.asked if case.id in row_of]
+        cases = tuple(case for case in suite.cases if case.id in row_of)
+        if not len(ids) == len(row_of) == len(known):
+            raise ValueError(f"{result.outcomes.path}: an id is strange, or stands there twice")
+        if not cases or (len(cases) < len(suite.cases) and not result.partial):
+            raise ValueError(f"{result.outcomes.path}: lacks cases of the suite")
+        if -1 in labels:
+            raise ValueError(f"{result.outcomes.path}: a label is none of {', '.join(ANSWERS)}")
+    order = [row_of[case.id] for case in known]
+    contrasts = tuple(case for case in suite.counterparts if case.id in row_of)
+    part = replace(suite, cases=cases, counterparts=contrasts, partial=result.partial)
+    probabilities: Array | None = None
+    if not any(table[label].null_count for label in LABELS):
+        columns = [table[label].to_numpy() for label in LABELS]
+        probabilities = np.stack(columns, axis=1).astype(np.float64)[order]
+    return score.Outcomes(result.model, part, np.array(labels)[order], probabilities)
+
+
+def _table(path: Path, result: Result, most_rows: int) -> pa.Table:
+    """The Parquet file beside a result; what it says of itself is checked before it is decoded."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    name = result.outcomes.path
+    if Path(name).name != name or "\\" in name or not name.endswith(".parquet"):
+        raise ValueError(f"outcomes.path: {name!r} is no plain name of a Parquet file beside it")
+    content = regular_bytes(path.parent / name, MOST_TABLE_BYTES)
+    if hashlib.sha256(content).hexdigest() != result.outcomes.sha256:
+        raise ValueError(f"{name}: is not the file that the result names (SHA-256 differs)")
+    try:
+        # Repeated words stay codes until they are known to be short.
+        file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=["id", "label"])
+        groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+        if not file.metadata.num_rows == result.outcomes.rows <= most_rows:
+            raise ValueError(f"{file.metadata.num_rows:,} rows, of {most_rows:,} cases")
+        if sum(group.total_byte_size for group in groups) > MOST_TABLE_BYTES:
+            raise ValueError("unfolds to too much")
+        words = pa.dictionary(pa.int32(), pa.string())
+        schema = pa.schema([("id", words), ("label", words), *((n, pa.float32()) for n in LABELS)])
+        if not file.schema_arrow.equals(schema):
+            raise ValueError(f"its columns are not {', '.join(_COLUMNS)}")
+        table = file.read(use_threads=False).combine_chunks()
+        table.validate(full=True)
+        for column in (table["id"], table["label"]):
+            lengths = [pc.max(pc.binary_length(one.dictionary)).as_py() for one in column.chunks]
+            if column.null_count or max(filter(None, lengths), default=0) > _LONGEST_ID:
+                raise ValueError("an id or a label is missing or too long")
+    except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
+        lines = str(error).splitlines() or [""]
+        raise ValueError(f"{name}: is no Parquet file of outcomes ({lines[0][:120]})") from None
+    return table
+
+
+def figures_of(outcomes: score.Outcomes) -> dict[str, Any]:
+    """The fields of `Result` that follow from outcomes."""
+    cases, contrasts = outcomes.cases, outcomes.suite.counterparts
+    return dict(outcomes.figures) | {
+        "answers": outcomes.label_counts,
+        "references": references(cases, contrasts),
+        "flipping_words": flipping_words(cases, outcomes.failed),
+    }
+
+
+def with_figures(result: Result, outcomes: score.Outcomes) -> Result:
+    """A result with the figures of its outcomes, whatever its file says."""
+    return result.model_copy(update=figures_of(outcomes))
 
 
 def recompute(path: Path, suites: Suites | None = None) -> Result:
@@ -163,117 +216,22 @@ def recompute(path: Path, suites: Suites | None = None) -> Result:
     return result
 
 
-def figures_of(outcomes: score.Outcomes) -> dict[str, Any]:
-    """The fields of `Result` that follow from outcomes."""
-    cases, contrasts = outcomes.cases, outcomes.suite.counterparts
-    return dict(outcomes.figures) | {
-        "answers": outcomes.label_counts,
-        "references": references(cases, contrasts),
-        "flipping_words": flipping_words(cases, outcomes.failed),
-    }
-
-
 def wrong_figures(result: Result, outcomes: score.Outcomes) -> Iterator[str]:
     """The figures of a result that do not follow from outcomes, as ``overall.failure_rate``."""
-    told, true = (
+    stated, true = (
         json.loads(one.model_dump_json()) for one in (result, with_figures(result, outcomes))
     )
-    yield from _differences(told, true, "")
+    yield from _differences(stated, true, "")
 
 
-def with_figures(result: Result, outcomes: score.Outcomes) -> Result:
-    """A result with the figures of its outcomes, whatever its file says."""
-    return result.model_copy(update=figures_of(outcomes))
-
-
-def _differences(told: Any, follows: Any, where: str) -> Iterator[str]:
-    if isinstance(told, list) and isinstance(follows, list) and len(told) == len(follows):
-        told, follows = dict(enumerate(told)), dict(enumerate(follows))
-    if isinstance(told, dict) and isinstance(follows, dict):
-        for name in sorted(told.keys() | follows.keys()):
-            if name in told and name in follows:
-                yield from _differences(told[name], follows[name], f"{where}{name}.")
-            else:
-                yield f"{where}{name}"
-    elif isinstance(told, float) and isinstance(follows, (int, float)):
-        if not abs(told - follows) <= 1e-9:
+def _differences(stated: Any, true: Any, where: str) -> Iterator[str]:
+    if isinstance(stated, list) and isinstance(true, list) and len(stated) == len(true):
+        stated, true = dict(enumerate(stated)), dict(enumerate(true))
+    if isinstance(stated, dict) and isinstance(true, dict):
+        for name in sorted(stated.keys() | true.keys()):
+            yield from _differences(stated.get(name), true.get(name), f"{where}{name}.")
+    elif isinstance(stated, float) and isinstance(true, (int, float)):
+        if not abs(stated - true) <= 1e-9:
             yield where.rstrip(".")
-    elif told != follows:
+    elif stated != true:
         yield where.rstrip(".")
-
-
-def _checked_table(path: Path, result: Result, most_rows: int) -> pa.Table:
-    """The Parquet file beside a result; what it says of itself is checked before it is decoded."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
-    name = result.outcomes.path
-    if Path(name).name != name or "\\" in name or not name.endswith(".parquet"):
-        raise RefusedError(f"outcomes.path: {name!r} is no plain name of a Parquet file beside it")
-    data = bytes_of(path.parent / name, MOST_TABLE_BYTES)
-    if hashlib.sha256(data).hexdigest() != result.outcomes.sha256:
-        raise RefusedError(f"{name}: is not the file that the result names (SHA-256 differs)")
-    try:
-        file = pq.ParquetFile(
-            pa.BufferReader(data),
-            read_dictionary=["id", "label"],
-            thrift_string_size_limit=1 << 20,
-            thrift_container_size_limit=100_000,
-        )
-        rows, metadata = result.outcomes.rows, file.metadata
-        if not metadata.num_rows == rows <= most_rows:
-            raise ValueError(f"{metadata.num_rows:,} rows, of {most_rows:,} cases")
-        sizes = [
-            metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups)
-        ]
-        if max(sizes, default=0) < 0 or sum(sizes) > MOST_TABLE_BYTES:
-            raise ValueError(f"unfolds to {sum(sizes):,} bytes")
-        columns = {field.name: str(field.type) for field in file.schema_arrow}
-        wanted = {
-            column: f"dictionary<values={kind}, indices=int32, ordered=0>"
-            if kind == "string"
-            else kind
-            for column, kind in _COLUMNS.items()
-        }
-        if columns != wanted:
-            raise ValueError(f"its columns are not {', '.join(_COLUMNS)}")
-        table = file.read(use_threads=False).combine_chunks()
-        table.validate(full=True)
-        for column in ("id", "label"):
-            # Repeated words stay codes until they are known to be short.
-            longest = max(
-                (
-                    pc.max(pc.binary_length(chunk.dictionary)).as_py() or 0
-                    for chunk in table[column].chunks
-                ),
-                default=0,
-            )
-            if longest > LONGEST_NAME * 4 or table[column].null_count:
-                raise ValueError(f"its column {column} has gaps or a word of {longest:,} bytes")
-    except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
-        lines = str(error).splitlines() or [""]
-        raise RefusedError(
-            f"{name}: is no Parquet file of outcomes ({plain(lines[0], 120)})"
-        ) from None
-    return table
-
-
-def _probabilities(table: pa.Table) -> Array | None:
-    """Shape (rows, labels); None where the model gave none."""
-    columns: Sequence[pa.ChunkedArray] = [table[label] for label in LABELS]
-    if any(column.null_count for column in columns):
-        return None
-    return np.stack([column.to_numpy() for column in columns], axis=1).astype(np.float64)
-
-
-@contextmanager
-def _named(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except RefusedError as refusal:
-        raise ScoringError(
-            plain(f"{path}: {refusal.reasons[0]}", 1_000),
-            hint="make it with `s2lct score MODEL --suite DIR --out results/`, and leave the JSON "
-            "and the Parquet file beside each other",
-        ) from None

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from typing import Literal
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from s2lct.labels import LABELS, PROMPTS, Label
-from s2lct.leaderboard.answers.label_rules import NEUTRAL_BAND
+from s2lct.errors import ScoringError
+from s2lct.labels import LABELS, NEUTRAL_BAND, PROMPTS, Label
 from s2lct.leaderboard.models.built_in import WORD_LISTS
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
 from s2lct.leaderboard.models.endpoint import EndpointUse
 from s2lct.leaderboard.models.language_model import PROMPT, LabelPrompt
 from s2lct.leaderboard.scoring.figures import (
+    RANDOM,
     CapabilityFigures,
     FlippingWord,
     OverallFigures,
@@ -26,6 +30,16 @@ FORMAT: Literal[4] = 4
 BUILT_IN = (*WORD_LISTS, *EMBEDDED_MODELS)
 OTHER_PROMPTS = PROMPTS[1:]
 USUAL_DTYPE = "float32"
+LONGEST_NAME = 200
+_LONGEST_WORDS = {"prompt": 4_000, "label_rule": 10_000, "name": 4_096}
+_LONGEST_WORD = 300
+_INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+_SLOW_CLOCK = timedelta(minutes=10)
+_REFERENCE_NAMES = {RANDOM, *(f"always-{label}" for label in LABELS)}
+_SHA256 = re.compile(r"([0-9a-f]{64})?")
+_REVISION = re.compile(r"[\w.+!-]*", re.ASCII)
+# Hub ids, built-in models, folders, and what servers call models, as llama3:8b
+_MODEL_NAME = re.compile(r"/?(?!-)[\w.-]+(?:/(?!-)[\w.-]+)*(?:/|:[\w.-]+)?", re.ASCII)
 
 
 class _Strict(BaseModel):
@@ -62,10 +76,11 @@ class OptionsRecord(_Strict):
         asks: LabelPrompt | None = None,
     ) -> OptionsRecord:
         """The options that a model was scored with."""
+        meanings = None if label_map is None else dict(label_map)
         if asks is None:
-            return cls(label_map=label_map and dict(label_map), neutral_band=neutral_band)
+            return cls(label_map=meanings, neutral_band=neutral_band)
         return cls(
-            label_map=label_map and dict(label_map),
+            label_map=meanings,
             neutral_band=neutral_band,
             prompt=asks.prompt,
             label_words=asks.words,
@@ -200,3 +215,66 @@ def stands_apart(model: ModelRecord) -> str:
 def other_dtype(model: ModelRecord) -> str:
     """The type of numbers that a model computed in; empty for single precision, the usual."""
     return "" if model.dtype == USUAL_DTYPE else model.dtype
+
+
+# What a stranger's result may not say
+
+
+def faults_of_words(result: Result) -> Iterator[str]:
+    """What no result may say, wherever it is shown."""
+    for where, text in _texts_of(result.model_dump(), ""):
+        name = where.rpartition(".")[2]
+        if len(text) > (most := _LONGEST_WORDS.get(name, _LONGEST_WORD)):
+            yield f"{where}: has {len(text):,} characters, at most {most:,}"
+        shown = text.replace("\n", "").replace("\t", "") if name == "prompt" else text
+        if any(unicodedata.category(sign) in _INVISIBLE for sign in shown):
+            yield f"{where}: holds a control character"
+    try:
+        asked(result.model.options)
+        when = datetime.fromisoformat(result.date.replace("Z", "+00:00"))
+        when = when if when.tzinfo else when.replace(tzinfo=timezone.utc)
+        if when > datetime.now(timezone.utc) + _SLOW_CLOCK:
+            yield f"date: {result.date} lies in the future"
+    except ScoringError as error:
+        yield f"model.options: {error.problem}"
+    except ValueError:
+        yield f"date: {result.date!r} is no ISO date"
+
+
+def _texts_of(value: Any, where: str) -> Iterator[tuple[str, str]]:
+    """Every text of nested data with its place, keys included."""
+    if isinstance(value, str):
+        yield where, value
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield f"a key in {where or 'the file'}", str(key)
+            yield from _texts_of(part, f"{where}.{key}" if where else str(key))
+    elif isinstance(value, (list, tuple)):
+        for number, part in enumerate(value):
+            yield from _texts_of(part, f"{where}.{number}")
+
+
+def faults_of_names(result: Result) -> Iterator[str]:
+    """Names that are none, or that look like another beside others."""
+    model, suite = result.model, result.suite
+    if fault := fault_of_model_name(model.name):
+        yield f"model.name: {fault}"
+    if not _REVISION.fullmatch(model.revision):
+        yield f"model.revision: {model.revision!r} is no revision"
+    if not _REVISION.fullmatch(suite.version):
+        yield f"suite.version: {suite.version!r} is no version"
+    if not _SHA256.fullmatch(model.weights_sha256):
+        yield "model.weights_sha256: is no SHA-256"
+    if not _SHA256.fullmatch(suite.fingerprint):
+        yield "suite.fingerprint: is no SHA-256"
+
+
+def fault_of_model_name(name: str) -> str:
+    """Why a model cannot be called so beside others; empty if it can."""
+    if len(name) > LONGEST_NAME:
+        return f"has {len(name):,} characters, at most {LONGEST_NAME}"
+    if not _MODEL_NAME.fullmatch(name):
+        return f"{name!r} is no name of letters, digits, _, . and -, with / after the owner"
+    if name.lower() in _REFERENCE_NAMES:
+        return f"{name!r} is what an answer is called that reads no case"
+    return ""

@@ -15,8 +15,7 @@ from s2lct.files import sha256_of
 from s2lct.leaderboard.results.comparison import holm, pair_p_values
 from s2lct.leaderboard.results.hub_results import snapshot
 from s2lct.leaderboard.results.read import Scored, Suites, read_outcomes, read_result, with_figures
-from s2lct.leaderboard.results.record import Result
-from s2lct.leaderboard.results.untrusted import faults_of_names
+from s2lct.leaderboard.results.record import Result, faults_of_names
 from s2lct.leaderboard.scoring import statistics
 from s2lct.leaderboard.scoring.figures import Reference, references
 from s2lct.plain_text import plain

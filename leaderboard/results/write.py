@@ -21,7 +21,6 @@ from s2lct.leaderboard.scoring.score import Outcomes
 FOLDER = "results"
 """Of a repository of results, as ``results/VERSION-FINGERPRINT/MODEL--REVISION.json``."""
 _SHORT = 12
-_SUITE_FOLDER = re.compile(r"(?:^|-)[0-9a-f]{12}$")
 _FAITHFUL = re.compile(r"(?:(?!.*--)[\w.-]+/)?(?!.*--)\w[\w.-]*", re.ASCII)
 _LONGEST_SLUG = 100
 _PACKAGES = ("s2lct", "datasets", "numpy", "scipy", "torch", "transformers")
@@ -167,10 +166,3 @@ def suite_folder(result: record.Result) -> str:
     """The folder of all results on a suite."""
     parts = (result.suite.version, result.suite.fingerprint[:_SHORT])
     return file_name("-".join(filter(None, parts)) or "unversioned")
-
-
-def root_of(path: Path) -> Path:
-    """The folder that holds all results: a repository's for a file in its place, else its own."""
-    above = path.absolute().parents
-    in_place = len(above) > 2 and above[1].name == FOLDER and _SUITE_FOLDER.search(above[0].name)
-    return above[2] if in_place else path.parent

@@ -34,8 +34,6 @@ from s2lct.leaderboard.scoring.figures import (
     CHANCE_WORDS,
     MEAN_WORDS,
     RANDOM,
-    CapabilityFigures,
-    OverallFigures,
     Reference,
     chance_corrected,
     chance_of,
@@ -291,15 +289,14 @@ def _model_data(of: Standing, names: Sequence[str]) -> dict[str, Any]:
         "hub": hub_page(result.model.name, result.model.revision),
         "said": "".join(map(str, outcomes.labels[: len(outcomes.cases)])),
         "sides": [share and [share.share, *share.ci, share.pairs] for share in sides],
-        "silent": [_silent(one) for one in (overall, *figures)]
+        # How many cases were refused and cannot be read, and the failure rate of the others.
+        "silent": [
+            [one.refusals, one.unreadable, one.answered.failure_rate if one.answered else None]
+            for one in (overall, *figures)
+        ]
         if overall.refusals or overall.unreadable
         else None,
     }
-
-
-def _silent(of: OverallFigures | CapabilityFigures) -> list[float | None]:
-    """How many cases were refused and cannot be read, and the failure rate of the others."""
-    return [of.refusals, of.unreadable, of.answered.failure_rate if of.answered else None]
 
 
 def hub_page(name: str, revision: str) -> str | None:
