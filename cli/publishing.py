@@ -10,15 +10,16 @@ import typer
 
 from s2lct.cli.console import console, note, show
 from s2lct.cli.options import PUBLISHING, Panel
-from s2lct.dataset_script import commands
-from s2lct.leaderboard.commands import leaderboards
+from s2lct.dataset_script.dataset import publish_dataset
+from s2lct.dataset_script.install import NAME, Installed, install
+from s2lct.dataset_script.results import publish_model_result, publish_results
+from s2lct.dataset_script.space import publish_leaderboard, publish_metric
+from s2lct.leaderboard.commands import results
 
 if TYPE_CHECKING:
-    from s2lct.dataset_script.install import Installed
     from s2lct.leaderboard.results.standings import SuiteStandings
     from s2lct.leaderboard.results.submission import Verdict
 
-NAME = "s2lct"
 REFUSED = 1
 app = typer.Typer()
 publish = typer.Typer(
@@ -35,21 +36,21 @@ app.add_typer(leaderboard, name="leaderboard", rich_help_panel=PUBLISHING)
 app.add_typer(publish, rich_help_panel=PUBLISHING)
 _PUBLISHED: dict[str, tuple[Callable[..., list[str]], str]] = {
     "dataset": (
-        commands.publish_dataset,
+        publish_dataset,
         "s2lct publish dataset dist/s2lct --repo ORG/s2lct --version 1.0.0 --dry-run",
     ),
-    "metric": (commands.publish_metric, "s2lct publish metric --repo ORG/s2lct --dry-run"),
+    "metric": (publish_metric, "s2lct publish metric --repo ORG/s2lct --dry-run"),
     "leaderboard": (
-        commands.publish_leaderboard,
+        publish_leaderboard,
         "s2lct publish leaderboard --repo ORG/s2lct-leaderboard \\\n"
         "    --results ORG/s2lct-results --dataset ORG/s2lct --dry-run",
     ),
     "results": (
-        commands.publish_results,
+        publish_results,
         "s2lct publish results results/vader.json --to ORG/s2lct-results --dry-run",
     ),
     "model-result": (
-        commands.publish_model_result,
+        publish_model_result,
         "s2lct publish model-result results/ORG--MODEL.json --create-pr --dry-run",
     ),
 }
@@ -66,7 +67,7 @@ for _name, (_function, _example) in _PUBLISHED.items():
 
 
 @Panel(app, PUBLISHING).shows(
-    commands.install, "s2lct install dist/s2lct", "s2lct install ORG/s2lct --version 1.0.0"
+    install, "s2lct install dist/s2lct", "s2lct install ORG/s2lct --version 1.0.0"
 )
 def show_installed(installed: Installed) -> None:
     """What the short name stands for now."""
@@ -88,7 +89,7 @@ def show_installed(installed: Installed) -> None:
 
 
 @Panel(leaderboard).shows(
-    leaderboards.build_leaderboard, "s2lct leaderboard build results/ --out site/", name="build"
+    results.build_leaderboard, "s2lct leaderboard build results/ --out site/", name="build"
 )
 def show_site(standings: tuple[SuiteStandings, ...], *, out: Path) -> None:
     """The suites of the leaderboard, and where its page is."""
@@ -104,7 +105,7 @@ def show_site(standings: tuple[SuiteStandings, ...], *, out: Path) -> None:
 
 
 @Panel(leaderboard).shows(
-    leaderboards.check, "s2lct leaderboard check results/vader.json --suite dist/s2lct --rescore"
+    results.check, "s2lct leaderboard check results/vader.json --suite dist/s2lct --rescore"
 )
 def show_verdicts(
     verdicts: Iterator[Verdict],

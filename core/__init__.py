@@ -32,8 +32,7 @@ _MODULES = {
         "verify",
     ),
     "suite.checklist": ("import_checklist",),
-    "leaderboard.commands.leaderboards": ("build_leaderboard", "check"),
-    "leaderboard.commands.results": ("compare", "gate", "report"),
+    "leaderboard.commands.results": ("build_leaderboard", "check", "compare", "gate", "report"),
     "leaderboard.commands.score_models": ("score_models",),
     "leaderboard.in_python": ("load_suite", "score"),
     "leaderboard.integrations.callback": ("CapabilityCallback",),
@@ -41,14 +40,10 @@ _MODULES = {
     "analysis.commands.models": ("explain", "retrain"),
     "analysis.reproduce.commands": ("reproduce",),
     "analysis.commands.suites": ("diversity", "export_study", "import_annotations"),
-    "dataset_script.commands": (
-        "install",
-        "publish_dataset",
-        "publish_leaderboard",
-        "publish_metric",
-        "publish_model_result",
-        "publish_results",
-    ),
+    "dataset_script.dataset": ("publish_dataset",),
+    "dataset_script.install": ("install",),
+    "dataset_script.results": ("publish_model_result", "publish_results"),
+    "dataset_script.space": ("publish_leaderboard", "publish_metric"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = ["__version__", *_HOME]

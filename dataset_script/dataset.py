@@ -10,10 +10,20 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from s2lct.cards import render_dataset_card
-from s2lct.dataset_script.hub import Hub, Publication, require_repo
+from s2lct.command import command
+from s2lct.dataset_script.hub import (
+    CreatePr,
+    DryRun,
+    Hub,
+    Publication,
+    RepoOption,
+    require_repo,
+)
 from s2lct.errors import PublishError, ScoringError, VersionError
 from s2lct.labels import PROMPTS, SLOT
 from s2lct.suite.cases import Case, case_from, published_suite
@@ -41,39 +51,40 @@ _ABOUT_EVAL = """\
 """
 
 
-def publish_dataset(folder: Path, repo: str, hub: Hub, version: str | None = None) -> list[str]:
-    """Publish a suite in one commit with a tag ``vVERSION``; what was done, in lines.
-
-    Args:
-        folder: a suite that `s2lct build` wrote.
-        repo: ``ORG/NAME``; made if there is none.
-        hub: where and how.
-        version: the semantic version; None for the one that follows from what changed.
-
-    Raises:
-        PublishError: the suite is broken or the Hub refuses it.
-        SuiteError: there is no suite.
-        VersionError: the version is not the one that follows from the changes.
-    """
+@command
+def publish_dataset(
+    suite: Annotated[Path, typer.Argument(help="A suite that `s2lct build` wrote.", metavar="DIR")],
+    *,
+    repo: RepoOption,
+    version: Annotated[
+        str | None,
+        typer.Option(
+            help=r"Semantic version, as 1.0.0 \[default: the one that follows from what changed]."
+        ),
+    ] = None,
+    create_pr: CreatePr = False,
+    dry_run: DryRun = False,
+) -> list[str]:
+    """Publish a suite: one commit, one tag, a changelog."""
     from s2lct.builder.verify import verify_suite
 
     require_repo("--repo", repo)
     wanted = Version.read(version) if version else None
-    if faults := verify_suite(folder):
+    if faults := verify_suite(suite):
         raise PublishError(
-            f"{folder}: the suite is broken: {faults[0]}",
+            f"{suite}: the suite is broken: {faults[0]}",
             hint="build it again; `s2lct verify DIR` lists every fault",
         )
-    suite = read_suite(folder)
+    written, hub = read_suite(suite), Hub(create_pr, dry_run)
     state = hub.state(repo, "dataset")
     last = max(hub.versions(repo) if state else (), default=None)
     bump, changelog = None, b""
     if last is None:
         new = wanted or _FIRST
-        lines = [f"{name}: {counted(rows)}" for name, rows in suite.rows.items()]
+        lines = [f"{name}: {counted(rows)}" for name, rows in written.rows.items()]
     else:
         # Whatever the changelog says, the last version may hold this very suite.
-        same = Publication(repo, "dataset", "", _files(suite, repo, last), part=_DATA)
+        same = Publication(repo, "dataset", "", _files(written, repo, last), part=_DATA)
         if same.differs_from(hub.state(repo, "dataset", last.tag)) == ([], []):
             if wanted not in (None, last):
                 raise VersionError(
@@ -81,7 +92,7 @@ def publish_dataset(folder: Path, repo: str, hub: Hub, version: str | None = Non
                     hint=f"there is nothing to publish; load it with revision={last.tag!r}",
                 )
             return [f"nothing to do: {last.tag} of {repo} is this suite"]
-        bump, lines = compare(_rows_of_version(repo, last), suite.rows)
+        bump, lines = compare(_rows_of_version(repo, last), written.rows)
         new = last.after(bump)
         if wanted not in (None, new):
             raise VersionError(
@@ -90,7 +101,7 @@ def publish_dataset(folder: Path, repo: str, hub: Hub, version: str | None = Non
                 hint=f"publish it with --version {new}",
             )
         changelog = hub.read(repo, "dataset", CHANGELOG, last.tag)
-    files = _files(suite, repo, new)
+    files = _files(written, repo, new)
     files[CHANGELOG] = changelog_with(changelog.decode(), new, bump, lines).encode()
     description = "\n".join(f"- {line}" for line in lines)
     publication = Publication(

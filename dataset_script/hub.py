@@ -8,16 +8,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
 
 from s2lct.errors import PublishError, S2lctError
-from s2lct.hub_calls import causes_of, hub_call, reason_of, without_token
+from s2lct.hub_calls import causes_of, hub_call, is_hub_id, reason_of, without_token
 from s2lct.suite.versions import Version
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 Kind = Literal["dataset", "space", "model"]
+RepoOption = Annotated[str, typer.Option(help="Repository, as ORG/NAME; made if there is none.")]
+CreatePr = Annotated[
+    bool,
+    typer.Option("--create-pr", help="Propose it in a pull request instead of committing."),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Only say what would be done; needs no token.")
+]
 _LONGEST = 200
 _AGAIN = "give the same command again"
 _CHANGED = f"somebody else changed it at the same time: {_AGAIN}; it compares anew"
@@ -38,7 +48,6 @@ class RepoState:
     """A repository at one commit: by path, SHA-256 of files in LFS, git's blob id of the others."""
 
     commit: str
-    private: bool
     hashes: Mapping[str, str]
 
     def holds(self, path: str, content: bytes) -> bool:
@@ -77,21 +86,9 @@ class Publication:
 
 
 def require_repo(option: str, repo: str) -> None:
-    """Refuse what names no repository of an organization or user.
-
-    Raises:
-        PublishError: it is not ``ORG/NAME``, or holds what a Hub does not take.
-    """
-    from huggingface_hub.errors import HFValidationError
-    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
-
-    reason = "" if repo.count("/") == 1 else "it names no repository"
-    try:
-        validate_repo_id(repo)
-    except HFValidationError as error:
-        reason = str(error)
-    if reason:
-        raise PublishError(f"{option} {repo}: {reason}", hint="write it like ORG/NAME")
+    """Refuse with a `PublishError` what names no repository, ``ORG/NAME``."""
+    if not is_hub_id(repo) or "@" in repo:
+        raise PublishError(f"{option} {repo}: names no repository", hint="write it like ORG/NAME")
 
 
 @dataclass
@@ -99,12 +96,10 @@ class Hub:
     """The Hub that HF_ENDPOINT names, with huggingface_hub's own login, and how it is used.
 
     Attributes:
-        private: make new repositories private.
         create_pr: propose in a pull request instead of committing.
         dry_run: only say what would be done; needs no token.
     """
 
-    private: bool = False
     create_pr: bool = False
     dry_run: bool = False
 
@@ -135,7 +130,7 @@ class Hub:
                 for file in tree
                 if isinstance(file, RepoFile)
             }
-        return RepoState(info.sha or "", bool(info.private), hashes)
+        return RepoState(info.sha or "", hashes)
 
     def versions(self, repo: str) -> dict[Version, str]:
         """The commits of a dataset's released versions, the oldest first."""
@@ -170,11 +165,6 @@ class Hub:
                 f"{kind} {repo}: there is none, or the token may not see it",
                 hint="check its name; a new one is made without --create-pr",
             )
-        if state is not None and self.private and not state.private:
-            raise PublishError(
-                f"--private: {kind} {repo} is public already",
-                hint="make it private in its settings on the Hub, or leave out --private",
-            )
         written, deleted = wanted.differs_from(state)
         proposes = self.create_pr and bool(written or deleted)
         lines = [f"write {path} ({len(wanted.files[path]):,} bytes)" for path in written]
@@ -182,7 +172,7 @@ class Hub:
         if lines:
             lines.insert(0, f"{'propose to' if proposes else 'commit to'} {repo}")
         if state is None:
-            lines.insert(0, f"create the {'private' if self.private else 'public'} {kind} {repo}")
+            lines.insert(0, f"create the {kind} {repo}")
         if wanted.tag and not proposes:
             lines.append(f"set the tag {wanted.tag}")
         if self.dry_run:
@@ -205,7 +195,6 @@ class Hub:
             self.api.create_repo(
                 wanted.repo,
                 repo_type=wanted.kind,
-                private=self.private,
                 exist_ok=True,
                 space_sdk="static" if wanted.kind == "space" else None,
             )

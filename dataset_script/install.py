@@ -12,7 +12,11 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Annotated
 
+import typer
+
+from s2lct.command import command
 from s2lct.dataset_script.hub import Hub
 from s2lct.errors import S2lctError, SuiteError
 from s2lct.files import files_in, locked, whole_folder, write_text
@@ -54,39 +58,43 @@ class Installed:
     shadow: Path | None
 
 
-def install(source: str | Path, version: str | None = None) -> Installed:
-    """Fill the local caches, so that the literal names work from any directory, offline too.
+@command
+def install(
+    suite: Annotated[
+        str,
+        typer.Argument(
+            help="A suite that `s2lct build` wrote, or a published one.", metavar="DIR|ORG/NAME"
+        ),
+    ],
+    *,
+    version: Annotated[
+        str | None, typer.Option(help="The version, as 1.0.0; of a repository, else the newest.")
+    ] = None,
+) -> Installed:
+    """Make load_dataset("s2lct") and evaluate.load("s2lct") work.
 
-    The source may be deleted afterwards. What was installed before is replaced only when the new
-    suite is ready as a whole; an installation that was interrupted is mended by the next.
-
-    Args:
-        source: a folder that `s2lct build` wrote, or a repository ``ORG/NAME``.
-        version: the version that it must be; of a repository, None takes the newest.
-
-    Raises:
-        InstallError: there is no such suite or version, or it is broken.
-        PublishError: the Hub cannot be asked.
+    From any directory, offline too. The folder may be deleted afterwards. What was installed before
+    is replaced only when the new suite is ready as a whole.
     """
     wanted = Version.read(version) if version is not None else None
     advance = bar("install", None)
-    folder, called = Path(source).expanduser(), str(source)
+    folder, called = Path(suite).expanduser(), suite
     if not folder.is_dir():
         if not is_hub_id(called):
             raise InstallError(
-                f"{source}: neither a folder here nor a repository ORG/NAME",
+                f"{suite}: neither a folder here nor a repository ORG/NAME",
                 hint="name a folder that `s2lct build` wrote, or a repository on the Hub",
             )
         called = _released(called, wanted)
         advance(1, f"download {called}")
         folder = published_suite(called)
-    suite = read_suite(folder, called)
-    if not suite.rows:
+    written = read_suite(folder, called)
+    if not written.rows:
         raise InstallError(f"{called}: the suite is empty", hint="build one with more seeds")
-    if version not in (None, suite.version):
+    if version not in (None, written.version):
         raise InstallError(
-            f"--version {version}: {called} is version {suite.version}",
-            hint=f"leave out --version, or name version {suite.version}",
+            f"--version {version}: {called} is version {written.version}",
+            hint=f"leave out --version, or name version {written.version}",
         )
     target, before, shadow = installed_folder(), installed_suite(), Path.cwd() / NAME
     with (
@@ -94,15 +102,15 @@ def install(source: str | Path, version: str | None = None) -> Installed:
         whole_folder(target, ours=files_in(target)) as ready,
         TemporaryDirectory() as work,
     ):
-        _load(suite, Path(work), ready, advance)
+        _load(written, Path(work), ready, advance)
         advance(1, "metric")
         _prime_metric(Path(work))
     return Installed(
         source=called,
-        version=suite.version,
-        configs=(*suite.rows, ALL),
+        version=written.version,
+        configs=(*written.rows, ALL),
         replaced=before[0] if before else None,
-        again=before == (suite.version, suite.fingerprint),
+        again=before == (written.version, written.fingerprint),
         shadow=shadow if shadow.is_dir() else None,
     )
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
 import yaml
 
 from s2lct.cards import render_results_card
+from s2lct.command import command
 from s2lct.dataset_script.dataset import task_id
-from s2lct.dataset_script.hub import Hub, Publication, require_repo
+from s2lct.dataset_script.hub import CreatePr, DryRun, Hub, Publication, require_repo
 from s2lct.errors import PublishError, ScoringError
 from s2lct.hub_calls import is_hub_id
-from s2lct.leaderboard.results.hub_results import on_hub
-from s2lct.leaderboard.results.read import Suites, read_result, recompute
-from s2lct.leaderboard.results.record import Result, faults_of_names
-from s2lct.leaderboard.results.write import repository_path
 from s2lct.plain_text import plain
 from s2lct.suite.cases import published_suite
 from s2lct.suite.read import read_description
@@ -25,28 +23,34 @@ from s2lct.suite.tables import ALL
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
 
+    from s2lct.leaderboard.results.record import Result
+
 EVAL_RESULTS_FILE = ".eval_results/s2lct.yaml"
 
 
-def publish_results(paths: Sequence[Path], repo: str, hub: Hub) -> list[str]:
-    """Publish result files with their Parquet files, all in one commit; what was done, in lines.
-
-    Raises:
-        ScoringError: a file is no result, or its figures do not follow from its cases.
-        PublishError: a result is of a part of its suite or of given predictions, two are of one
-            model, or the Hub refuses.
-    """
-    require_repo("--to", repo)
-    files: dict[str, bytes] = {"README.md": render_results_card(repo).encode()}
+@command
+def publish_results(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Result files that `s2lct score` wrote.", exists=True, dir_okay=False),
+    ],
+    *,
+    to: Annotated[str, typer.Option(help="Dataset of results, as ORG/NAME.")],
+    create_pr: CreatePr = False,
+    dry_run: DryRun = False,
+) -> list[str]:
+    """Publish result files, each checked against its cases."""
+    require_repo("--to", to)
+    contents: dict[str, bytes] = {"README.md": render_results_card(to).encode()}
     lines: list[str] = []
-    for path in paths:
+    for path in files:
         result, content = _as_published(path)
-        if files.keys() & content.keys():
+        if contents.keys() & content.keys():
             raise PublishError(
                 f"{path}: is of the same model on the same suite as another of these files",
                 hint="give one of them",
             )
-        files |= content
+        contents |= content
         low, high = result.overall.ci
         lines.append(
             plain(
@@ -57,12 +61,16 @@ def publish_results(paths: Sequence[Path], repo: str, hub: Hub) -> list[str]:
         )
     title = f"Add {len(lines)} result{'s' if len(lines) > 1 else ''}"
     description = "\n".join(f"- {line}" for line in lines)
-    publication = Publication(repo, "dataset", title, files, description)
-    return [*lines, *hub.publish(publication, hub.state(repo, "dataset"))]
+    publication = Publication(to, "dataset", title, contents, description)
+    hub = Hub(create_pr, dry_run)
+    return [*lines, *hub.publish(publication, hub.state(to, "dataset"))]
 
 
 def _as_published(path: Path) -> tuple[Result, dict[str, bytes]]:
     """A result, and its JSON and Parquet file by path; no name tells where a folder lies."""
+    from s2lct.leaderboard.results.record import faults_of_names
+    from s2lct.leaderboard.results.write import repository_path
+
     result = _whole_result(path)
     suite, model = (
         record.model_copy(update={"name": _without_place(record.name)})
@@ -81,6 +89,8 @@ def _as_published(path: Path) -> tuple[Result, dict[str, bytes]]:
 
 def _whole_result(path: Path) -> Result:
     """A result of a model on a whole suite, whose figures follow from its cases."""
+    from s2lct.leaderboard.results.read import Suites, read_result, recompute
+
     result = read_result(path)
     if result.partial:
         raise PublishError(
@@ -93,42 +103,51 @@ def _whole_result(path: Path) -> Result:
             hint="score the model itself, by its Hub id or behind an endpoint",
         )
     suite = result.suite.name
-    return recompute(path, Suites([suite] if on_hub(suite) else []))
+    return recompute(path, Suites([suite] if _on_hub(suite) else []))
+
+
+def _on_hub(name: str) -> bool:
+    return is_hub_id(name) and not Path(name).exists()
 
 
 def _without_place(name: str) -> str:
     """The last part of a folder's path; Hub ids and names of baselines as they are."""
-    return name if on_hub(name) else PurePosixPath(name.replace("\\", "/")).name or name
+    return name if _on_hub(name) else PurePosixPath(name.replace("\\", "/")).name or name
 
 
-def publish_model_result(path: Path, hub: Hub, dataset: str | None = None) -> list[str]:
-    """Write ``.eval_results/s2lct.yaml`` into the repository of the model that was scored.
+@command
+def publish_model_result(
+    result: Annotated[
+        Path,
+        typer.Argument(help="A result file of a model of the Hub.", exists=True, dir_okay=False),
+    ],
+    *,
+    dataset: Annotated[
+        str | None,
+        typer.Option(help=r"The suite's dataset \[default: the one it was scored on]."),
+    ] = None,
+    create_pr: CreatePr = False,
+    dry_run: DryRun = False,
+) -> list[str]:
+    """Publish a result in the model's own repository.
 
-    Args:
-        path: a result file of a whole suite.
-        hub: where and how.
-        dataset: Hub id of the suite; None if the model was scored on ``ORG/s2lct``.
-
-    Raises:
-        ScoringError: it is no result file, or a figure does not follow from its cases.
-        PublishError: it is a result of an endpoint or of a part of its suite, model or suite are
-            not on the Hub, or the Hub refuses.
+    As .eval_results/s2lct.yaml.
     """
     if dataset:
         require_repo("--dataset", dataset)
-    result = _whole_result(path)
-    repo = result.model.name
-    of_hub = is_hub_id(repo) and result.model.endpoint is None
+    read, hub = _whole_result(result), Hub(create_pr, dry_run)
+    repo = read.model.name
+    of_hub = is_hub_id(repo) and read.model.endpoint is None
     state = hub.state(repo, "model") if of_hub else None
     if state is None:
         raise PublishError(
-            f"{path}: there is no model {repo} on the Hub, or the token may not see it",
+            f"{result}: there is no model {repo} on the Hub, or the token may not see it",
             hint="score the model itself by its Hub id, as ORG/NAME",
         )
-    suite, commit = _released_suite(hub, path, result, dataset)
+    suite, commit = _released_suite(hub, result, read, dataset)
     known = hub.read(repo, "model", EVAL_RESULTS_FILE, state.commit)
-    content = _eval_results(known, result, suite, commit)
-    version = result.suite.version
+    content = _eval_results(known, read, suite, commit)
+    version = read.suite.version
     title = f"Add S²LCT {version} results"
     description = f"Failure rates on {suite} at v{version}."
     files = {EVAL_RESULTS_FILE: content.encode()}
@@ -142,7 +161,7 @@ def _released_suite(hub: Hub, path: Path, result: Result, dataset: str | None) -
         PublishError: there is none, or its rows are others.
     """
     named = result.suite.name.partition("@")[0]
-    repo = dataset or (named if on_hub(named) else "")
+    repo = dataset or (named if _on_hub(named) else "")
     if not repo:
         raise PublishError(
             f"{path}: it was scored on {result.suite.name}, which names no dataset of the Hub",

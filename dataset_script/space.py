@@ -8,35 +8,47 @@ from importlib.metadata import version
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
 
 from s2lct.cards import render_leaderboard_card, render_metric_card, render_metric_page
-from s2lct.dataset_script.hub import Hub, Publication, require_repo
+from s2lct.command import command
+from s2lct.dataset_script.hub import (
+    CreatePr,
+    DryRun,
+    Hub,
+    Publication,
+    RepoOption,
+    require_repo,
+)
 from s2lct.dataset_script.install import METRIC_FILE, NAME
 from s2lct.errors import PublishError
-from s2lct.leaderboard.commands.leaderboards import build_leaderboard
+from s2lct.leaderboard.commands.results import build_leaderboard
 
 _PACKAGE = "package/"
 _PARTS = ("analysis", "builder", "cards", "dataset_script", "leaderboard", "suite")
-_SHIPPED = (".py", ".jinja", ".json", ".parquet", ".yaml", "py.typed")
-# Weights and corpora are for building suites, not for scoring on them.
-_LEFT_OUT = ("weights", "data", "__pycache__")
+_SHIPPED = (".py", ".jinja", ".json", ".yaml", "py.typed")
+# Weights and annotations are for building suites, not for scoring on them.
+_LEFT_OUT = ("weights", "verdicts", "__pycache__")
 _REQUIREMENTS = (
     "datasets evaluate huggingface-hub jinja2 numpy pyarrow pydantic pyyaml rich safetensors scipy "
     "textblob torch transformers typer vaderSentiment"
 )
 
 
-def publish_metric(repo: str, hub: Hub, dataset: str | None = None) -> list[str]:
-    """Publish the metric, which ``evaluate.load("ORG/s2lct")`` reads.
-
-    Args:
-        repo: ``ORG/s2lct`` of the Space; the name decides what `evaluate` looks for.
-        hub: where and how.
-        dataset: Hub id of the suite that the card names; None for ``repo``'s own.
-
-    Raises:
-        PublishError: the Space has another name than the module, or the Hub refuses.
-    """
+@command
+def publish_metric(
+    *,
+    repo: RepoOption,
+    dataset: Annotated[
+        str | None,
+        typer.Option(help=r"Suite that the card names \[default: the dataset of --repo's name]."),
+    ] = None,
+    create_pr: CreatePr = False,
+    dry_run: DryRun = False,
+) -> list[str]:
+    """Publish the Space that `evaluate.load("ORG/s2lct")` reads."""
     if repo.rpartition("/")[2] != NAME:
         raise PublishError(
             f"--repo {repo}: `evaluate` would look for a module of that name in it",
@@ -54,21 +66,21 @@ def publish_metric(repo: str, hub: Hub, dataset: str | None = None) -> list[str]
         "requirements.txt": "".join(f"{name}=={pin}\n" for name, pin in pinned.items()).encode(),
         **dict(_package_files()),
     }
-    return _publish_space(repo, "Publish the metric", files, hub)
+    return _publish_space(repo, "Publish the metric", files, Hub(create_pr, dry_run))
 
 
-def publish_leaderboard(repo: str, results: str, hub: Hub, dataset: str) -> list[str]:
-    """Publish the leaderboard's page as it is now.
+@command
+def publish_leaderboard(
+    *,
+    repo: RepoOption,
+    results: Annotated[str, typer.Option(help="Dataset with the results, as ORG/NAME.")],
+    dataset: Annotated[str, typer.Option(help="The suite's dataset, which the results are on.")],
+    create_pr: CreatePr = False,
+    dry_run: DryRun = False,
+) -> list[str]:
+    """Publish the leaderboard's page as a Space.
 
-    Args:
-        repo: ``ORG/NAME`` of the Space.
-        results: Hub id of the dataset with the results.
-        hub: where and how.
-        dataset: Hub id of the suite that the leaderboard is for.
-
-    Raises:
-        PublishError: the Hub refuses.
-        ScoringError: there are no results.
+    Give the same command again when results came in.
     """
     require_repo("--repo", repo)
     require_repo("--results", results)
@@ -78,7 +90,7 @@ def publish_leaderboard(repo: str, results: str, hub: Hub, dataset: str) -> list
         build_leaderboard(results=results, suite=[dataset], out=site)
         files = {path.name: path.read_bytes() for path in sorted(site.iterdir())}
     files["README.md"] = render_leaderboard_card(results, dataset).encode()
-    return _publish_space(repo, "Publish the leaderboard", files, hub)
+    return _publish_space(repo, "Publish the leaderboard", files, Hub(create_pr, dry_run))
 
 
 def _publish_space(repo: str, title: str, files: Mapping[str, bytes], hub: Hub) -> list[str]:

@@ -6,10 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from s2lct.errors import ScoringError
 from s2lct.files import is_folder, is_here
@@ -29,6 +26,10 @@ from s2lct.suite.tables import (
     rows_fingerprint,
     typed_rows,
 )
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 _SHOWN = 200
 
@@ -216,6 +217,8 @@ def families_of(cases: Sequence[Case], *, across: bool = False) -> npt.NDArray[n
     quotes few neutral sentences before many opinions, and models pass or fail by the opinion. A
     family ``across`` capabilities is one wherever these sentences are used.
     """
+    import numpy as np
+
     keys = [
         ("" if across else case.capability, frozenset(case.sources) or case.seed_id)
         for case in cases

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 import yaml
 from typer.testing import CliRunner
 
@@ -27,49 +24,6 @@ STEPS = WORKFLOW["jobs"]["gate"]["steps"]
 RUNNER = CliRunner()
 
 pytestmark = pytest.mark.usefixtures("own_cache")
-
-
-def shell_lines() -> Iterator[str]:
-    """Every line of the workflow and of the page's shell blocks that starts this command."""
-    scripts = [step["run"] for step in STEPS if "run" in step]
-    scripts += re.findall(r"```bash\n(.*?)```", DOCS, re.DOTALL)
-    for script in scripts:
-        for line in script.replace("\\\n", " ").splitlines():
-            if line.strip().startswith("s2lct "):
-                yield line.strip()
-
-
-def test_every_line_names_a_command_and_options_that_exist(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for folder in ("results", "baseline"):
-        Path(folder).mkdir()
-    lines, known = list(shell_lines()), typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    assert {shlex.split(line)[1] for line in lines} == {"score", "gate"}
-    assert len(lines) == 4
-    for line in lines:
-        _, name, *words = shlex.split(re.split("[>|]", line)[0])
-        given = [word for word in words if word != "${against[@]}"]
-        with known[name].make_context("s2lct", given) as context:
-            assert context.command is known[name]
-
-
-def test_the_workflow_is_one_that_github_could_read() -> None:
-    # YAML 1.1 reads the key "on" as true.
-    assert WORKFLOW.keys() == {"name", True, "permissions", "env", "jobs"}
-    assert WORKFLOW[True].keys() == {"push", "pull_request"}
-    assert WORKFLOW["permissions"] == {"contents": "read"}
-    for step in STEPS:
-        assert ("uses" in step) != ("run" in step)
-        assert step.keys() <= {"name", "if", "uses", "with", "run"}
-        # What a pull request is called must not become a part of a script.
-        assert "${{" not in step.get("run", "")
-    caches = {step["uses"].partition("@")[0]: step["with"] for step in STEPS if "uses" in step}
-    restored, saved = caches["actions/cache/restore"], caches["actions/cache/save"]
-    assert restored["path"] == saved["path"] == "baseline"
-    for key in (restored["key"], saved["key"]):
-        assert key.startswith(restored["restore-keys"])
 
 
 class Checkout:
@@ -153,28 +107,6 @@ def test_score_prints_a_line_with_the_keys_that_are_told(
     assert all(Path(file).is_file() for file in first["files"])
     assert [one["model"] for one in said["results"]] == ["vader", "afinn"]
     assert first["partial"] is True
-
-
-def test_score_prints_a_line_of_what_could_be_scored(suite_folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    asked = ("--suite", suite_folder, "--out", tmp_path / "out", "--limit", 2)
-    said, done = told("score", "vader", tmp_path / "empty", *asked)
-    assert done.exit_code == 1
-    assert [one["model"] for one in said["results"]] == ["vader"]
-    assert said["failed"] == [str(tmp_path / "empty")]
-    assert "could not be scored" in done.stderr
-    alone = RUNNER.invoke(
-        app, ["score", str(tmp_path / "empty"), *map(str, asked), "--format", "json"]
-    )
-    assert alone.exit_code == 1
-    assert not alone.stdout
-
-
-def test_what_stays_is_no_part_of_the_line(suite_folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "vader.json").write_text("{}")
-    said, done = told("score", "vader", "--suite", suite_folder, "--out", tmp_path)
-    assert "stays as it is" in done.stderr
-    assert said["results"][0]["files"][0] != str(tmp_path / "vader.json")
 
 
 def test_compare_and_gate_print_the_keys_that_are_told(suite_folder: Path, tmp_path: Path) -> None:

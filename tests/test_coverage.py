@@ -27,9 +27,7 @@ from s2lct.analysis.coverage.criteria import (
 from s2lct.analysis.coverage.encoder import Activations, EncoderModel, load_encoder
 from s2lct.analysis.coverage.masks import Masks, Vocabulary
 from s2lct.analysis.coverage.measure import (
-    drawn,
     measure,
-    named_suites,
     read_reference,
     texts_of_suite,
 )
@@ -76,26 +74,16 @@ def tiny(architecture: str, tokenizer: Any, **options: Any) -> Any:
     from transformers import AutoConfig, AutoModelForSequenceClassification
 
     torch.manual_seed(0)
-    sizes: dict[str, Any] = {
-        "vocab_size": len(tokenizer),
-        "hidden_size": 12,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 3,
-        "intermediate_size": 20,
-        "max_position_embeddings": 64,
-        "initializer_range": 0.5,
-    }
-    if architecture == "deberta-v2":
-        sizes |= {
-            "relative_attention": True,
-            "pos_att_type": ["p2c", "c2p"],
-            "position_buckets": 8,
-            "norm_rel_ebd": "layer_norm",
-            "share_att_key": True,
-        }
-    if architecture == "gpt2":
-        sizes |= {"pad_token_id": 0, "n_head": 3}
-    config = AutoConfig.for_model(architecture, **sizes | options)
+    sizes = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3}
+    sizes |= {"intermediate_size": 20, "max_position_embeddings": 64}
+    options |= {
+        "deberta-v2": {"relative_attention": True, "pos_att_type": ["p2c", "c2p"],
+                       "position_buckets": 8, "norm_rel_ebd": "layer_norm", "share_att_key": True},
+        "gpt2": {"pad_token_id": 0, "n_head": 3},
+        "t5": {"decoder_start_token_id": 0},
+    }.get(architecture, {})  # fmt: skip
+    options = {"vocab_size": len(tokenizer), "initializer_range": 0.5, **sizes, **options}
+    config = AutoConfig.for_model(architecture, **options)
     return AutoModelForSequenceClassification.from_config(config)
 
 
@@ -310,18 +298,8 @@ def test_masks_come_back_from_their_file(bert: EncoderModel, tmp_path: Path) -> 
 def test_models_that_are_no_encoders_with_attention_are_refused(
     tokenizer: Any, architecture: str
 ) -> None:
-    options = {"decoder_start_token_id": 0} if architecture == "t5" else {}
-    with pytest.raises(AnalysisError, match=architecture) as refused:
-        EncoderModel(tokenizer, tiny(architecture, tokenizer, **options), architecture)
-    assert "BERT" in refused.value.hint
-
-
-def test_a_vocabulary_holds_the_commonest_pieces(bert: EncoderModel) -> None:
-    vocabulary = Vocabulary.of_texts(bert, ["a b a", "a c b"], 4)
-    assert vocabulary.pieces == ("a", "[CLS]", "[SEP]", "b")
-    assert vocabulary.size == 5
-    entries = vocabulary.table(bert.tokenizer)[bert.token_ids("a c")]
-    assert entries.tolist() == [1, 0, 4, 2]
+    with pytest.raises(AnalysisError, match=architecture):
+        EncoderModel(tokenizer, tiny(architecture, tokenizer), architecture)
 
 
 def test_the_embedded_models_are_looked_into_and_no_bit_depends_on_other_texts() -> None:
@@ -389,16 +367,6 @@ def checklist(tmp_path: Path) -> Path:
         for text in ("Is it dull? Yes", "Is it dull? Yes", "It isn't bad at all.")
     ]
     return write_lines(tmp_path / "mft.jsonl.gz", rows)
-
-
-def test_checklists_lines_are_a_suite(checklist: Path) -> None:
-    found = named_suites([f"CheckList={checklist}", str(checklist)])
-    assert list(found) == ["CheckList", "mft"]
-    texts = ["Is it dull? Yes", "It isn't bad at all."]
-    assert drawn(found["mft"], None, 0) == texts
-    assert drawn(found["mft"], 1, 0)[0] in texts
-    with pytest.raises(AnalysisError, match="mft"):
-        named_suites([str(checklist), str(checklist)])
 
 
 @pytest.mark.parametrize(

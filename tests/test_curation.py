@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 import re
 import signal
@@ -17,8 +16,6 @@ from typing import Any
 import pytest
 import warm_process
 from chat_server import Asked, ChatServer
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from test_build import build
 from typer.testing import CliRunner, Result
 
@@ -112,7 +109,7 @@ def test_what_readers_passed_is_built(corpus_path: Path, tmp_path: Path) -> None
     curated = read_by(config, first, second)
     assert curated.is_finished
     assert not curated.sheets
-    assert [drawn.round for drawn in curated.rounds] == ["sentences", "cases", "extensions"]
+    assert [drawn.round for drawn in curated.rounds] == ["sentences", "cases", "expansions"]
     rows = rows_of(config, tmp_path / "suite")
     seeds = [row for row in rows if row["kind"] == "seed"]
     assert Counter(row["capability"] for row in seeds) == dict.fromkeys(NAMES, 3)
@@ -251,7 +248,7 @@ def test_two_people_fill_sheets_until_all_is_read(
             shown = run(*command, "--answers", own, "--annotator", reader)
             assert shown.exit_code == 0, shown.output
     assert "All is read" in shown.output
-    assert list(dict.fromkeys(seen)) == ["sentences", "cases", "extensions"]
+    assert list(dict.fromkeys(seen)) == ["sentences", "cases", "expansions"]
     assert rows_of(config_for(corpus_path, tmp_path), tmp_path / "suite")
     # The same answers again add nothing.
     before = annotations.read_bytes()
@@ -261,41 +258,6 @@ def test_two_people_fill_sheets_until_all_is_read(
 
 
 ITEMS = [Item(id=content_id("item", str(n)), text=f"The film of the year {n}.") for n in range(9)]
-GRADES = st.tuples(st.sampled_from(["neg", "neu", "positive", "MIX"]), st.integers(0, 2))
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    st.dictionaries(st.sampled_from(range(len(ITEMS))), GRADES, min_size=1),
-    st.sampled_from(["json", ",", ";", "\t"]),
-    st.booleans(),
-)
-def test_answers_come_back_whatever_the_file(
-    tmp_path_factory: pytest.TempPathFactory,
-    answers: dict[int, tuple[str, int]],
-    kind: str,
-    with_mark: bool,
-) -> None:
-    folder = tmp_path_factory.mktemp("answers")
-    write_sheets(ITEMS, folder, round="sentences", seed=0)
-    rows: list[dict[str, Any]] = []
-    for number, item in enumerate(ITEMS):
-        label, grade = answers.get(number, ("", ""))
-        rows.append({"id": item.id, "text": "=1+1", "label": label, "natural": grade})
-    if kind == "json":
-        text = "".join(json.dumps(row) + "\n" for row in rows)
-    else:
-        text = filled([row | {"id": f"i{row['id']}"} for row in rows], kind)
-    path = folder / "answers"
-    path.write_text("\ufeff" * with_mark + text, encoding="utf-8")
-    file = AnnotationFile(folder / "annotations.jsonl")
-    came = take_answers(path, read_sheets(folder), "Ada", file)
-    assert {one.id: (one.label[:3], one.natural) for one in file.all} == {
-        ITEMS[number].id: (label[:3].lower(), grade) for number, (label, grade) in answers.items()
-    }
-    assert came == len(answers)
-
-
 ID = ITEMS[0].id
 
 
@@ -303,21 +265,14 @@ ID = ITEMS[0].id
     ("content", "named"),
     [
         ("id,label,natural\n0123456789abcdef,pos,2", "0123456789abcdef"),
-        (f"id,label,natural\n{ID},pos,2\n{ID},pos,1", ID),
-        (f"id,label,natural\n{ID},good,2", "label"),
         (f"id,label,natural\n{ID},pos,", "natural"),
-        (f"id,label,natural\n{ID},pos,3", "natural"),
-        (f"id,label\n{ID},pos", "natural"),
-        (f"id,label,natural\n{ID},,", "answer"),
-        ("", "id"),
-        (f'{{"id": "{ID}"}}\n{{"id": ', "line 2"),
-        (f'{{"id": "{ID}", "label": ["pos"], "natural": 2}}', "label"),
+        (f"id,label,natural\n{ID},pos,2", "relevant"),
+        (f"id,label,natural\n{ID},,", "--answers"),
     ],
 )
-def test_answers_with_faults_get_one_clear_error_and_add_nothing(
-    tmp_path: Path, content: str, named: str
-) -> None:
-    write_sheets(ITEMS, tmp_path, round="sentences", seed=0)
+def test_answers_are_taken_whole_or_not_at_all(tmp_path: Path, content: str, named: str) -> None:
+    cases = [replace(item, description="negation") for item in ITEMS]
+    write_sheets(cases, tmp_path, round="cases", seed=0)
     path = tmp_path / "answers.csv"
     path.write_text(content, encoding="utf-8")
     file = AnnotationFile(tmp_path / "annotations.jsonl")
@@ -326,18 +281,8 @@ def test_answers_with_faults_get_one_clear_error_and_add_nothing(
     assert "answers.csv" in error.value.problem
     assert named in error.value.problem
     assert not file.path.exists()
-
-
-def test_a_case_needs_to_be_relevant_or_not(tmp_path: Path) -> None:
-    cases = [replace(item, description="negation") for item in ITEMS]
-    write_sheets(cases, tmp_path, round="cases", seed=0)
-    path = tmp_path / "answers.csv"
-    path.write_text(f"id,label,natural\n{ID},pos,2", encoding="utf-8")
-    file = AnnotationFile(tmp_path / "annotations.jsonl")
-    with pytest.raises(S2lctError, match="relevant"):
-        take_answers(path, read_sheets(tmp_path), "Ada", file)
     path.write_text(f"id,label,natural,relevant\n{ID},pos,2,no", encoding="utf-8")
-    take_answers(path, read_sheets(tmp_path), "Ada", file)
+    assert take_answers(path, read_sheets(tmp_path), "Ada", file) == 1
     assert not file.annotations.passes(ID, {"positive"})
     assert [one.relevant for one in file.all] == [False]
 

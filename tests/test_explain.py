@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 from typer.testing import CliRunner
 
-from s2lct.analysis.commands.models import explain as explain_command
+from s2lct.analysis.explain import search
 from s2lct.analysis.explain.attribution import attribute, method_of
 from s2lct.analysis.explain.report import ExplanationFile, aggregate, html_page
 from s2lct.analysis.explain.search import (
@@ -173,17 +173,10 @@ def test_contributions_add_up_over_whole_words(keyword_network: Network) -> None
         shares = attribute(judge, text, label)
         assert len(shares) == len(words_of(text))
         blank = " ".join(["[MASK]"] * (len(keyword_network.tokenizer.tokenize(text))))
-        gained = np.log(judge.support([text], [label])) - np.log(judge.support([blank], [label]))
-        assert shares.sum() == pytest.approx(
-            float(gained[0]), abs=0.15 * abs(float(gained[0])) + 0.01
-        )
-
-
-def test_a_networks_neutral_between_two_classes_has_contributions_too(
-    keyword_network: Network,
-) -> None:
-    judge = Judge(keyword_network, neutral_band=(0.0, 1.0))
-    assert judge.labels([TEXT]).tolist() == [1]
+        before, after = np.log(judge.support([blank, text], [label, label]))
+        gained = float(after - before)
+        assert shares.sum() == pytest.approx(gained, abs=0.15 * abs(gained) + 0.01)
+    # Neutral between two classes has contributions too.
     shares = attribute(judge, TEXT, 1)
     assert np.isfinite(shares).all()
     assert np.abs(shares).sum() > 0
@@ -267,36 +260,24 @@ def test_the_masked_language_model_fills_hidden_words_alone() -> None:
     assert none[0][0].isupper()  # where the hidden word had a capital
 
 
-def test_a_killed_run_goes_on_and_gives_the_same() -> None:
-    rows = [row(f"{TEXT} Number {n}.", str(n)) for n in range(4)]
-    asked: list[int] = []
+def test_a_killed_run_goes_on_and_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [row(f"{TEXT} Number {n}.", str(n)) for n in range(3)]
+    judge = negative_if(lambda words: KEYWORD in words)
+    without_a_cache = explain(judge, rows, FILLER)
+    judge.model.fingerprint = "f" * 64
+    attributed: list[str] = []
 
-    class Counted:
-        revision, name, classes = "", "counted", ("negative", "positive")
-        fingerprint = "f" * 64
-        dies = False
+    def counted(judge: Judge, text: str, label: int, *, seed: int) -> Any:
+        attributed.append(text)
+        if len(attributed) == 2:
+            raise KeyboardInterrupt
+        return attribute(judge, text, label, seed=seed)
 
-        def probabilities(self, texts: Sequence[str]) -> Any:
-            if self.dies and any("Number 2" in text for text in texts):
-                raise KeyboardInterrupt
-            asked.append(len(texts))
-            bad = np.array([KEYWORD in text for text in texts], dtype=float)
-            yield list(range(len(texts))), np.stack([bad, 1 - bad], axis=1)
-
-    dying = Counted()
-    dying.dies = True
+    monkeypatch.setattr(search, "attribute", counted)
     with pytest.raises(KeyboardInterrupt):
-        explain(Judge(dying), rows, FILLER)
-    before = len(asked)
-    whole = explain(Judge(Counted()), rows, FILLER)
-    assert 0 < len(asked) - before < 2 * before
-    asked.clear()
-    assert explain(Judge(Counted()), rows, FILLER) == whole
-    assert asked == []
-    another = Counted()
-    another.fingerprint = ""
-    assert explain(Judge(another), rows[:1], FILLER) == whole[:1]
-    assert asked
+        explain(judge, rows, FILLER)
+    assert explain(judge, rows, FILLER) == without_a_cache
+    assert attributed == [one.text for one in (rows[0], rows[1], rows[1], rows[2])]
 
 
 @given(st.text())
@@ -394,19 +375,6 @@ def test_the_page_says_what_failures_rest_on() -> None:
     assert "http" not in html  # it needs no network
 
 
-def test_the_command_writes_explanations_and_their_page(suite_folder: Path, tmp_path: Path) -> None:
-    out, page = tmp_path / "explain.json", tmp_path / "explain.html"
-    arguments = ["--suite", str(suite_folder), "--capability", "LC7", "--limit", "2"]
-    arguments += ["--samples", "20", "--out", str(out), "--html", str(page)]
-    done = CliRunner().invoke(app, ["explain", "vader", *arguments])
-    assert done.exit_code == 0, done.output
-    file = json.loads(out.read_text(encoding="utf-8"))
-    assert len(file["explanations"]) == 2
-    assert file["attribution"] == "Kernel SHAP"
-    assert all(one["capability"] == "LC7" for one in file["explanations"])
-    assert "vader is held to wrong predictions by" in page.read_text(encoding="utf-8")
-
-
 def test_explanations_count_the_sets_that_explain_finds(
     suite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -416,9 +384,13 @@ def test_explanations_count_the_sets_that_explain_finds(
         )
     options: dict[str, Any] = {"suite": str(suite_folder), "limit": 2}
     made = reproduce("s2lct-explanations", model=("vader",), **options, out=tmp_path)
-    explain_command("vader", **options, out=tmp_path / "explain.json")
+    out, page = tmp_path / "explain.json", tmp_path / "explain.html"
+    arguments = ["--suite", str(suite_folder), "--limit", "2", "--out", str(out)]
+    done = CliRunner().invoke(app, ["explain", "vader", *arguments, "--html", str(page)])
+    assert done.exit_code == 0, done.output
+    assert "vader is held to wrong predictions by" in page.read_text(encoding="utf-8")
     by_capability: dict[str, list[dict[str, Any]]] = {}
-    for one in json.loads((tmp_path / "explain.json").read_text("utf-8"))["explanations"]:
+    for one in json.loads(out.read_text("utf-8"))["explanations"]:
         by_capability.setdefault(one["capability"], []).append(one)
     (table,) = made.tables
     rows = {row[1]: dict(zip(table.columns, row, strict=True)) for row in table.rows}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 from made_up_results import make_outcomes, suite, write
 
-from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
 from s2lct.leaderboard.results.standings import collect
 from s2lct.leaderboard.results.write import write_result
@@ -110,17 +108,6 @@ def test_the_address_holds_sort_filter_and_choice_and_back_undoes_them(
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(
-    "query",
-    ["?sort=-nothing&licence=none&size=7&cases=x&picked=a,b", "?sort=__proto__&cases=constructor"],
-)
-def test_what_an_address_may_not_hold_is_left_out(site: Path, visit: Any, query: str) -> None:
-    board = visit(at(site, query=query))
-    assert len(board.names()) == 5
-    assert "Tick two models to compare (0 of 2)" in board.tab.locator("main").inner_text()
-
-
-@pytest.mark.browser
 def test_the_comparison_begins_with_its_verdict_and_keeps_the_capability(
     site: Path, visit: Any
 ) -> None:
@@ -179,18 +166,3 @@ def test_what_got_no_label_is_shown_where_a_result_tells(
     board.tab.get_by_role("link", name="org/silent").click()
     board.tab.get_by_text("Failure rate without these").wait_for()
     assert "Refused" not in visit(at(site)).headings()
-
-
-@pytest.mark.browser
-def test_a_capability_of_somebodys_own_goes_by_its_id(tmp_path: Path, visit: Any) -> None:
-    own = suite("1.0.0", seeds=5)
-    cases = tuple(replace(case, capability=f"Own-{case.capability}") for case in own.cases)
-    rows = [[case.id, case.text, sorted(case.passes)] for case in cases]
-    own = SuiteCases("mine", "1.0.0", fingerprint_of(rows), cases)
-    always("m", 2, own, tmp_path / "in")
-    build_site(collect(tmp_path / "in", [own]), tmp_path / "out")
-    board = visit(at(tmp_path / "out"))
-    assert "Own-LC4" in board.headings()
-    assert "Own-LC4" in board.tab.locator(".cards").inner_text()
-    board.tab.locator(".cards").get_by_role("link", name="Own-LC4").click()
-    board.tab.locator("h1", has_text="Own-LC4").wait_for()

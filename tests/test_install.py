@@ -42,7 +42,7 @@ from s2lct.errors import S2lctError
 from s2lct.dataset_script.install import install, installed_suite
 for source, *version in json.loads(sys.argv[1]):
     try:
-        done = install(source, *version)
+        done = install(source, version=version[0] if version else None)
         outcome = [done.version, done.replaced, done.again]
     except S2lctError as problem:
         outcome = str(problem)
@@ -177,6 +177,6 @@ def test_sources_that_cannot_be_installed_are_named_before_anything_changes(
     path = next(broken.rglob("*.parquet"))
     path.write_bytes(path.read_bytes() + b" ")
     with pytest.raises(S2lctError, match=named):
-        install(source.format(suite=suite_folder, broken=broken), version)
+        install(source.format(suite=suite_folder, broken=broken), version=version)
     assert installed_suite() is None
     assert not (tmp_path / "cache").exists()

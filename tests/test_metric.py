@@ -14,7 +14,6 @@ from s2lct import score
 from s2lct.dataset_script.s2lct import S2lct
 from s2lct.errors import ScoringError
 from s2lct.labels import check_label_map
-from s2lct.leaderboard.answers.label_rules import rule_for
 from s2lct.leaderboard.integrations.callback import CapabilityCallback
 from s2lct.leaderboard.integrations.metric import compute
 
@@ -59,21 +58,6 @@ def test_a_faulty_label_map_is_refused_before_any_model(given: Any) -> None:
             check_label_map(given)
 
 
-def test_a_label_map_takes_ids_and_names_in_any_case() -> None:
-    assert check_label_map({0: "Negative", "a": 2}) == {"0": "negative", "a": "positive"}
-    assert check_label_map("0=NEGATIVE, 1 = positive") == {"0": "negative", "1": "positive"}
-    assert rule_for(["LABEL_0", "LABEL_1"], label_map={0: 2, "label_1": 0}).meanings == (2, 0)
-    with pytest.raises(ScoringError, match="LABEL_7 is no class"):
-        rule_for(["LABEL_0", "LABEL_1"], label_map={"LABEL_0": 0, "LABEL_1": 2, "LABEL_7": 2})
-    with pytest.raises(ScoringError, match="twice"):
-        rule_for(["LABEL_0", "LABEL_1"], label_map={"LABEL_0": 0, 0: 2, 1: 2})
-
-
-def test_a_model_that_names_its_classes_is_believed_over_the_table() -> None:
-    known = "distilbert-base-uncased-finetuned-sst-2-english"
-    assert rule_for(["POSITIVE", "NEGATIVE"], model=known).meanings == (2, 0)
-
-
 @pytest.mark.parametrize("references", ["label", "labels", "text", "none", "string", "number"])
 def test_references_that_are_no_rows_say_what_to_pass(references: str, rows: Dataset) -> None:
     labelled = rows.add_column("label", [0] * len(rows)) if "label" not in rows.features else rows
@@ -110,11 +94,6 @@ def test_added_predictions_are_never_dropped(rows: Dataset) -> None:
     rest = rows.select(range(half, len(rows)))
     both = metric.compute(predictions=[2] * len(rest), references=rest)
     assert both == compute(predictions=[2] * len(rows), references=rows)
-
-
-def test_capabilities_are_named_in_any_case(suite_folder: Path) -> None:
-    expected = compute(model="vader", suite=suite_folder, capabilities=["LC4"])
-    assert compute(model="vader", suite=suite_folder, capabilities="lc4") == expected
 
 
 def test_models_in_memory_pipelines_and_label_maps_agree(rows: Dataset, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from s2lct.cli.main import app
 from s2lct.errors import S2lctWarning, ScoringError
 from s2lct.labels import LABELS
-from s2lct.leaderboard.answers.label_rules import LabelRule, rule_for
+from s2lct.leaderboard.answers.label_rules import rule_for
 from s2lct.leaderboard.answers.predictions import labels_of_predictions
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.results.given import outcomes_of_predictions
@@ -141,18 +141,6 @@ def test_numbers_and_columns_are_those_of_the_classes() -> None:
     for unclear in ([[0.7, 0.2, 0.1]], [0, 1, 2]):
         with pytest.raises(ScoringError):
             labels(unclear, label_map=UNNAMED)
-
-
-@pytest.mark.parametrize(
-    "band", [(0.7, 0.3), (nan, 0.5), (-0.1, 0.5), (0.5, 1.1), (0.5,), "12", None, 0.5]
-)
-def test_a_neutral_band_that_is_none_is_refused(band: Any) -> None:
-    for use in (
-        lambda: labels([[0.5, 0.5]], neutral_band=band),
-        lambda: LabelRule(("neg", "pos"), (0, 2), band),
-    ):
-        with pytest.raises(ScoringError, match="neutral band"):
-            use()
 
 
 # Files
@@ -292,18 +280,6 @@ def test_the_suites_own_labels_are_not_taken_for_predictions(
     assert set(read(write(tmp_path / "predicted.csv", rows), suite)) == {1}
 
 
-def test_codes_of_two_classes_are_not_read_as_those_of_three(
-    suite_folder: Path, suite: SuiteCases, tmp_path: Path
-) -> None:
-    codes = [{"id": case.id, "label": min(1, right(case))} for case in suite.asked]
-    path = write(tmp_path / "codes.csv", codes)
-    told = ["score", "--predictions", path, "--suite", suite_folder, "--out", tmp_path / "r"]
-    assert "--label-map 0=negative,1=positive" in s2lct(*told, code=1)
-    assert not [*(tmp_path / "r").glob("*")]
-    s2lct(*told, "--label-map", "0=negative,1=positive")
-    s2lct(*told, "--label-map", "0=negative,1=neutral,2=positive")
-
-
 def test_a_text_of_another_case_than_its_id_is_named(suite: SuiteCases, tmp_path: Path) -> None:
     rows = labelled(suite.asked)
     texts = [{"text": case.text} | row for case, row in zip(suite.asked, rows, strict=True)]
@@ -313,17 +289,6 @@ def test_a_text_of_another_case_than_its_id_is_named(suite: SuiteCases, tmp_path
         read(write(tmp_path / "shifted.csv", shifted), suite)
     assert "shifted.csv, row 2" in error.value.problem
     assert suite.asked[0].id in error.value.problem
-
-
-def test_label_maps_say_what_classes_mean(suite: SuiteCases, tmp_path: Path) -> None:
-    names = {n: f"LABEL_{n}" for n in range(3)}
-    meant = {name: LABELS[number] for number, name in names.items()}
-    path = write(
-        tmp_path / "said.csv", [{"id": c.id, "label": names[right(c)]} for c in suite.asked]
-    )
-    with pytest.raises(ScoringError, match=r"^said\.csv, row 2: "):
-        read(path, suite)
-    assert read(path, suite, label_map=meant) == [right(case) for case in suite.asked]
 
 
 @pytest.mark.parametrize(

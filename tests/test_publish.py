@@ -252,16 +252,6 @@ def test_what_is_no_suite_version_or_repository_is_refused(
     assert not publisher.server.repos
 
 
-def test_a_private_repository_is_made_private(
-    publisher: Publisher, suite_folder: Path, tmp_path: Path
-) -> None:
-    result = result_of(suite_folder, tmp_path, "vader")
-    publisher.done("dataset", suite_folder, "--repo", REPO, "--private")
-    assert publisher.server.repo("dataset", REPO).private
-    publisher.server.repo("dataset", REPO).private = False
-    assert "--private" in publisher.refused("results", result, "--to", REPO, "--private")
-
-
 def test_a_proposal_is_tagged_once_it_is_merged(
     publisher: Publisher, smaller: Path, suite_folder: Path
 ) -> None:

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from made_up_results import made_suite, make_outcomes, make_result, suite_at
-from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app
@@ -28,7 +27,7 @@ from s2lct.leaderboard.results.read import (
     recompute,
     wrong_figures,
 )
-from s2lct.leaderboard.results.record import BUILT_IN, OptionsRecord, SelectionRecord, own_options
+from s2lct.leaderboard.results.record import OptionsRecord, SelectionRecord, own_options
 from s2lct.leaderboard.results.write import repository_path, write_result
 from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.suite.cases import Case, load_cases
@@ -63,7 +62,6 @@ DIFFERENT = {
     "revision": made(revision="r2"),
     "label map": made(label_map={"A": "negative", "B": "positive"}),
     "other label map": made(label_map={"A": "positive", "B": "negative"}),
-    "band": made(neutral_band=(0.2, 0.8)),
     "bfloat16": made(dtype="bfloat16"),
     "prompt": made(asks=LabelPrompt("{text} So:", ("bad", "good"))),
     "other prompt": made(asks=LabelPrompt("{text} Thus:", ("bad", "good"))),
@@ -90,14 +88,6 @@ def test_no_two_different_results_meet_and_the_same_replaces_its_own(tmp_path: P
     assert len(names(tmp_path)) == 2 * len(DIFFERENT)
     whole = [recompute(paths[what], SUITES) for what in DIFFERENT if "LC" not in what]
     assert len({repository_path(one) for one in whole}) == len(whole)
-
-
-def test_names_are_readable_and_those_of_built_in_models_plain(tmp_path: Path) -> None:
-    for name in BUILT_IN:
-        assert write_result(made(name)(), tmp_path).name == f"{name}.json"
-    assert write_result(made("org/model")(), tmp_path).name.startswith("org--model--")
-    part = make_outcomes(SUITE.select(limit=1), name="vader")
-    assert write_result(part, tmp_path).name.startswith("vader--partial--")
 
 
 def test_what_is_there_stays_unless_it_is_the_same(tmp_path: Path) -> None:
@@ -212,27 +202,19 @@ def first_row(**values: Any) -> Callable[[dict[str, Any]], Any]:
 
 SPOILS: dict[str, Callable[[Path], Any]] = {
     "an older format": changed(lambda told: told.update(format=3)),
-    "a key too many": changed(lambda told: told.update(more=1)),
-    "no number": lambda path: path.write_text(path.read_text().replace(": 6,", ": NaN,", 1)),
     "a date to come": changed(lambda told: told.update(date="2999-01-01T00:00:00+00:00")),
     "a control character": changed(lambda told: told["model"].update(name="a\x1b[2Jb")),
-    "too long": lambda path: path.write_text(path.read_text() + " " * (1 << 20)),
     "another hash": changed(lambda told: told["outcomes"].update(sha256="0" * 64)),
     "a path": changed(lambda told: told["outcomes"].update(path="../x.parquet")),
     "a file that is none": lambda path: path.with_suffix(".parquet").write_bytes(b"PAR1"),
     "a device": linked,
     "a pipe": piped,
-    "a device for a table": lambda path: linked(path.with_suffix(".parquet")),
-    "a pipe for a table": lambda path: piped(path.with_suffix(".parquet")),
-    "no table": lambda path: path.with_suffix(".parquet").unlink(),
     "rows denied": changed(lambda told: told["outcomes"].update(rows=7)),
     "a label that is none": retabled(first_row(label="joyful")),
-    "a gap": retabled(first_row(label=None)),
     "an id of no case": retabled(first_row(id="stranger")),
     "an id twice": retabled(lambda columns: columns["id"].__setitem__(0, columns["id"][1])),
     "a case left out": retabled(lambda columns: [values.pop() for values in columns.values()]),
     "another column": retabled(lambda columns: columns.update(passes=[1] * len(CASES))),
-    "a column too few": retabled(lambda columns: columns.pop("neutral")),
     "a long id again and again": retabled(
         lambda columns: columns.update(id=["x" * 100_000] * len(CASES))
     ),
@@ -267,7 +249,6 @@ def test_what_is_no_result_is_one_error_of_every_command(tmp_path: Path) -> None
     ("options", "words"),
     [
         ({}, ""),
-        ({"neutral_band": (0.333333333333333, 0.666666666666667)}, ""),
         ({"prompt": None, "label_words": ("negative", "neutral", "positive")}, ""),
         ({"label_map": {}}, "own label map "),
         ({"prompt": "{text}!", "label_words": ("bad", "good")}, 'own prompt "{text}!"'),
@@ -279,30 +260,6 @@ def test_own_options_in_words(options: dict[str, Any], words: str) -> None:
 
 
 # The command
-
-
-def test_a_part_does_not_touch_the_whole_result(suite_folder: Path, tmp_path: Path) -> None:
-    suite = ("--suite", suite_folder, "--out", tmp_path)
-    assert run("score", "vader", *suite).exit_code == 0
-    before = (tmp_path / "vader.json").read_bytes()
-    for options in (["--limit", 1], ["--capability", "LC9"]):
-        done = run("score", "vader", *suite, *options)
-        assert done.exit_code == 0 and "partial" in done.output, done.output
-    assert (tmp_path / "vader.json").read_bytes() == before
-    parts = [read_scored(path, Suites()) for path in tmp_path.glob("vader--partial--*.json")]
-    assert {one.result.selection for one in parts} == {
-        SelectionRecord(limit=1),
-        SelectionRecord(capabilities=("LC9",)),
-    }
-    assert all(one.outcomes.suite.partial for one in parts)
-
-
-def test_what_stays_is_told(suite_folder: Path, tmp_path: Path) -> None:
-    first = write_result(made("vader")(), tmp_path)
-    done = run("score", "vader", "--suite", suite_folder, "--out", tmp_path)
-    assert done.exit_code == 0, done.output
-    assert "vader.json stays as it is" in " ".join(done.output.split())
-    assert read_result(first).suite.name == "mine"
 
 
 @pytest.mark.parametrize("place", ["file", "file/below", "n" * 300, "/proc/none"])
@@ -326,25 +283,6 @@ def test_one_model_that_fails_does_not_cost_the_others_results(
     assert names(tmp_path / "out") == [
         "textblob.json", "textblob.parquet", "vader.json", "vader.parquet"
     ]  # fmt: skip
-
-
-def test_another_type_of_numbers_is_another_result_beside_the_first(
-    suite_folder: Path, tmp_path: Path
-) -> None:
-    model, out = save_tiny_classifier(tmp_path / "somebody" / "tiny"), tmp_path / "results"
-    for dtype in ("float32", "bfloat16"):
-        done = run(
-            *("score", model, "--suite", suite_folder, "--capability", "LC4"),
-            *("--dtype", dtype, "--device", "cpu", "--out", out),
-        )
-        assert done.exit_code == 0, done.output
-    files = sorted(out.glob("*.json"))
-    assert len(files) == 2 and all(file.name.startswith("tiny--") for file in files)
-    results = {read_result(file).model.dtype: (file, read_result(file)) for file in files}
-    assert "bfloat16" in results["bfloat16"][0].name and "float" not in results["float32"][0].name
-    assert all(one.model.device == "cpu" and one.model.batch_size for _, one in results.values())
-    report = run("report", *files)
-    assert "(bfloat16)" in report.output and "(float32)" not in report.output
 
 
 def test_figures_are_those_of_the_outcomes_whatever_a_result_file_says(

@@ -143,10 +143,3 @@ def test_a_commit_that_somebody_proposed_to_a_model_is_not_the_model(
     told = checker.offline_now().try_s2lct("leaderboard", "check", path, *suite, "--rescore")
     assert told.returncode == 1
     assert "cannot be scored again: model stranger/tiny-sentiment: cannot be" in told.stdout
-
-
-def test_a_suite_that_cannot_be_loaded_is_an_error(hub: HubClient) -> None:
-    told = hub.try_s2lct("leaderboard", "check", "result.json", "--suite", "nobody/nothing")
-    assert told.returncode == 1
-    assert "--suite nobody/nothing: neither a folder here nor a data set" in told.stderr
-    assert "Traceback" not in told.stderr

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from test_coverage import tiny, tokenizer
 from typer.testing import CliRunner
 
@@ -22,7 +20,6 @@ from s2lct.analysis.coverage.masks import Masks
 from s2lct.analysis.coverage.wimask import (
     Bottleneck,
     LearnedMasks,
-    kl_to_fair_coin,
     learn_masks,
     loss_terms,
 )
@@ -70,13 +67,6 @@ def learned_of(encoder: EncoderModel, count: int = 16, **options: Any) -> Learne
     texts = sentences(count, seed=77)
     given_options = {"epochs": 1, "learning_rate": 1e-2, **options}
     return learn_masks(encoder, texts, sentences(count, seed=78), **given_options)
-
-
-@given(st.floats(1e-5, 1 - 1e-5))
-def test_divergence_from_a_fair_coin(p: float) -> None:
-    expected = p * math.log(p / 0.5) + (1 - p) * math.log((1 - p) / 0.5)
-    found = float(kl_to_fair_coin(torch.tensor(p, dtype=torch.float64)))
-    assert found == pytest.approx(expected, abs=1e-9)
 
 
 def naive_bottleneck(

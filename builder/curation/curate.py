@@ -187,12 +187,12 @@ class Draw:
         makers: dict[Round, Callable[[Sequence[Seed]], list[Candidate]]] = {
             "sentences": _sentences,
             "cases": lambda seeds: _cases(seeds, about),
-            "extensions": lambda seeds: self._extensions(seeds, annotations, without),
+            "expansions": lambda seeds: self._extensions(seeds, annotations, without),
         }
         for round, made_of in makers.items():
             candidates = made_of(needed)
             is_finished = not unread(candidates, annotations)
-            if not is_finished and round != "extensions":
+            if not is_finished and round != "expansions":
                 candidates = made_of([*needed, *spare])
             yield DrawnRound(round, candidates, annotations)
             if not is_finished:
