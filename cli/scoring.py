@@ -33,8 +33,6 @@ SCORING = Panel(app, "Score models")
 )
 def show_scores(scores: score_models.Scores, *, format: Format = "table") -> None:
     """Failure rates side by side, and where they were written."""
-    from s2lct.leaderboard.results.write import plain_path
-
     tell = note if format == "json" else console.print
     if format == "json":
         show_json(scores.as_json())
@@ -57,10 +55,6 @@ def show_scores(scores: score_models.Scores, *, format: Format = "table") -> Non
                 f"{result.model.name}: given predictions ({given.file}); they cannot be scored "
                 "again, and are no submission to a leaderboard."
             )
-    for path, result in zip(scores.files, scores.results, strict=True):
-        plain = plain_path(result.model, path.parent)
-        if not result.partial and plain not in (None, path):
-            tell(f"{plain} stays as it is: it holds another result.")
     if scores.failed:
         raise ScoringError(
             f"{len(scores.failed)} models could not be scored: {', '.join(scores.failed)}",
