@@ -27,7 +27,7 @@ from s2lct.errors import AnalysisError, S2lctWarning
 from s2lct.files import whole_folder, write_bytes
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
-from s2lct.leaderboard.site.capability_words import capability_words
+from s2lct.leaderboard.site.report import capability_words
 from s2lct.progress import bar
 from s2lct.suite.cases import Case, SuiteCases, families_of
 from s2lct.tables import Cell, Table, page_templates

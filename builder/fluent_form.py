@@ -206,7 +206,8 @@ class FluentForm:
             self.models.tagger,
             self.models.parser,
             self.lexicon,
-            confirm.Licence(self.grammar, self.config.mask_tags),
+            self.grammar,
+            self.config.mask_tags,
         )
         return {source.text: confirmed for source, confirmed in zip(sources, found, strict=True)}
 

@@ -175,14 +175,13 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """A case whose capability, passing labels and label to train on are known; or its contrast.
+    """A case whose capability and passing labels are known; or its contrast.
 
     Attributes:
         id: content hash.
         capability: its id.
         text: the case.
-        labels: the labels that pass.
-        label: the label to train on.
+        labels: the labels that pass; the first is the one to train on.
         template: the template with its choices made and its slots in braces; empty without one.
         slots: the slots' names in the order of the template.
         sources: the sentence of each slot.
@@ -194,7 +193,6 @@ class Seed:
     capability: str
     text: str
     labels: tuple[Label, ...]
-    label: Label
     template: str
     slots: tuple[str, ...]
     sources: tuple[Source, ...]

@@ -133,7 +133,7 @@ def _row_of(seed: Seed) -> dict[str, Any]:
         "seed_id": seed.id,
         "text": seed.text,
         "labels": [LABELS.index(label) for label in seed.labels],
-        "label": LABELS.index(seed.label),
+        "label": LABELS.index(seed.labels[0]),
         "template": seed.template,
         "sources": [_source(source.sentence, source.text) for source in seed.sources],
         "masked_text": None,

@@ -24,7 +24,7 @@ from s2lct.builder.language.grammar import ATTACHMENTS, PHRASES, ReferenceGramma
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import load_parser, load_tagger, parsed_sentences
 from s2lct.builder.records import ParsedSentence
-from s2lct.builder.stages.reduce import Attachment, head_of, heads_and_attachments, reductions
+from s2lct.builder.stages.reduce import Attachment, head_before, head_of, reductions
 from s2lct.files import whole_file
 
 AT_ONCE = 1_000
@@ -74,12 +74,26 @@ def _parsed(sentences: list[str]) -> Iterator[ParsedSentence]:
         print(f"{start + len(some):,} of {len(sentences):,} sentences parsed", flush=True)
 
 
+def heads_and_attachments(sentence: ParsedSentence) -> Iterator[tuple[str, str | None]]:
+    """Each noun, verb and adjective of a sentence with the first words of the phrases on it."""
+    tokens = sentence.tokens
+    for token in tokens:
+        if token.tag[:2] in ("NN", "VB", "JJ"):
+            yield token.lemma.lower(), None
+    for node in sentence.tree.nodes():
+        for number, child in enumerate(node.children):
+            if child.label in ("PP", "SBAR", "VP") and node.label in ("NP", "VP", "ADJP"):
+                head = head_before(tokens, node.children[:number])
+                if head is not None:
+                    yield head, tokens[child.start].text.lower()
+
+
 def attachments(analyses: Iterable[ParsedSentence]) -> dict[Attachment, float]:
     """In what share of a head's occurrences a phrase that begins with a word hangs on it."""
     heads: Counter[str] = Counter()
     attached: Counter[Attachment] = Counter()
     for one in analyses:
-        for head, first in heads_and_attachments(one.tokens, one.tree):
+        for head, first in heads_and_attachments(one):
             if first is None:
                 heads[head] += 1
             else:
@@ -124,7 +138,8 @@ def _write_bank(
             key = (reduction.removed, reduction.label, reduction.production.lhs)
             counts[key] += 1
             heads[key][head_of(one.tokens, reduction.node, reduction.number) or ""] += 1
-            lefts[key].add(neighbour(reduction.left))
+            before = reduction.node.children[: reduction.number]
+            lefts[key].add(neighbour(before[-1].label if before else ""))
     rows = [
         {
             "text": key[0],

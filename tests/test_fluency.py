@@ -221,18 +221,18 @@ def test_a_word_has_the_tag_that_it_has_in_its_sentence(proposed: str) -> None:
     base = source_of("The plot is dull.")
     grammar = ReferenceGrammar({("NP", ("DT", "JJ", "NN")): 1, ("NP", ("DT", "NN")): 3})
 
-    def confirmed(licence: confirm.Licence) -> list[tuple[str, Production]]:
+    def confirmed(grammar: ReferenceGrammar, tags: set[str]) -> list[tuple[str, Production]]:
         family = (base, [extension])
-        (found,) = confirm.confirmed_all([family], TAGGER, PARSER, Lexicon.load(), licence)
+        (found,) = confirm.confirmed_all([family], TAGGER, PARSER, Lexicon.load(), grammar, tags)
         return [(one.extension.inserted[0].tag, one.extension.production) for one in found]
 
-    ((tag, production),) = confirmed(confirm.Licence(grammar, {"JJ", "NN"}))
+    ((tag, production),) = confirmed(grammar, {"JJ", "NN"})
     assert tag == "JJ"
     assert production.reference_rhs == ("DT", "JJ", "NN")
     if proposed != "JJ":
         assert production.probability == 0.25
-        assert not confirmed(confirm.Licence(grammar, {"NN"}))
-        assert not confirmed(confirm.Licence(ReferenceGrammar({("NP", ("DT", "NN")): 1}), {"JJ"}))
+        assert not confirmed(grammar, {"NN"})
+        assert not confirmed(ReferenceGrammar({("NP", ("DT", "NN")): 1}), {"JJ"})
 
 
 def test_an_extension_stands_if_any_of_its_productions_does() -> None:
@@ -245,10 +245,8 @@ def test_an_extension_stands_if_any_of_its_productions_does() -> None:
     def confirmed(*productions: Production) -> list[Production]:
         extension = Extension(text, inserted, "masked", productions[0], -1.0, productions[1:])
         base = source_of("The film is dull.")
-        licence = confirm.Licence(GRAMMAR, {"RB"})
-        (found,) = confirm.confirmed_all(
-            [(base, [extension])], TAGGER, PARSER, Lexicon.load(), licence
-        )
+        family = (base, [extension])
+        (found,) = confirm.confirmed_all([family], TAGGER, PARSER, Lexicon.load(), GRAMMAR, {"RB"})
         assert all(not one.extension.others for one in found)
         return [one.extension.production for one in found]
 

@@ -90,7 +90,7 @@ def searched(sentences: Sequence[Sentence], rules: Sequence[SearchRule]) -> list
             (r for r in rules if search.meets_words(sentence, parsed.tokens, r, Lexicon.load())),
             None,
         )
-        if rule and (not rule.needs_tree or search.meets_tree(parsed, rule)):
+        if rule and (not rule.complete or search.is_complete_sentence(parsed)):
             found.append(sentence)
     return sorted(found, key=lambda one: shuffle_key(0, "LC4", one.corpus, one.id))
 

@@ -10,7 +10,7 @@ from statistics import fmean
 from pydantic import TypeAdapter
 
 from s2lct.analysis.explain.search import Explanation, Options
-from s2lct.leaderboard.site.capability_words import capability_words
+from s2lct.leaderboard.site.report import capability_words
 from s2lct.suite.capability_ids import natural_order
 from s2lct.tables import Table, page_templates
 

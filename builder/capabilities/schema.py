@@ -147,10 +147,7 @@ class SearchRule(_Specified):
         form_first: the lexicon is asked for a word's form, and for its lemma only where it does
             not list the form; else the other way round.
         has_words, has_no_words: forms or lemmas, lower case; ``$name`` is a shipped list.
-        root: labels allowed at the root of the parse tree.
         complete: the root has a subject and a finite predicate, and ends with a full stop.
-        clauses_at_most: bound on clauses (S, SINV, SQ and SBARQ nodes with a verb phrase);
-            relative clauses within a noun phrase are not counted.
     """
 
     label: Label
@@ -166,14 +163,7 @@ class SearchRule(_Specified):
     form_first: Truth = False
     has_words: WordList = ()
     has_no_words: WordList = ()
-    root: tuple[str, ...] = ()
     complete: Truth = False
-    clauses_at_most: Whole | None = None
-
-    @property
-    def needs_tree(self) -> bool:
-        """Whether a parse tree is needed to decide."""
-        return bool(self.root) or self.complete or self.clauses_at_most is not None
 
 
 class Rewrite(_Specified):
@@ -221,7 +211,6 @@ class Template(_Specified):
         choices: for each choice in ``text``, the wordings to choose from.
         rewrite: slots whose start is changed.
         passes: the labels that pass, or ``label of SLOT``.
-        train_on: the label to train on; by default the first that passes.
         weight: how often it is used, beside other templates over the same slots.
         counterpart: the template of the same sentence with the opposite answer. A choice of the
             same name takes the wording of the same number.
@@ -231,7 +220,6 @@ class Template(_Specified):
     choices: dict[str, Annotated[tuple[Wording, ...], Field(min_length=1)]] = {}
     rewrite: dict[str, Rewrite] = {}
     passes: Annotated[tuple[Label, ...], Field(min_length=1), AfterValidator(_distinct)] | str
-    train_on: Label | None = None
     weight: Annotated[float, Field(gt=0, le=100)] = 1.0
     counterpart: Template | None = None
 
@@ -249,8 +237,6 @@ class Template(_Specified):
                     )
         if isinstance(self.passes, str) and not re.fullmatch(r"label of \w+", self.passes):
             raise ValueError(f'passes: {self.passes!r} is neither labels nor "label of SLOT"')
-        if not isinstance(self.passes, str) and self.train_on not in (None, *self.passes):
-            raise ValueError(f"train_on: {self.train_on} is not among the labels that pass")
         _without_braces(_FIELD.sub("", self.text))
         for field in self.fields():
             names = operations_of(field)

@@ -90,13 +90,11 @@ class SpecialTokenRetokenizer(retokenization.Retokenizer):  # type: ignore[misc]
         self.retain_start_stop = retain_start_stop
         kind = AutoConfig.from_pretrained(folder, trust_remote_code=False).model_type
         self.is_t5 = kind in ("t5", "mt5")
-        self.is_gpt2 = kind == "gpt2"
-        if self.is_gpt2:
-            self.tokenizer.pad_token = self.tokenizer.eos_token
+        self.is_gpt2 = False
         marked = self.tokenizer("a", return_special_tokens_mask=True)["special_tokens_mask"]
         # T5 reads the decoder's output, whose inputs are shifted by one start token.
         prefix = int(self.is_t5) + (marked.index(0) if 0 in marked else 0)
-        suffix = int(self.is_gpt2) + (marked[::-1].index(0) if 0 in marked else 0)
+        suffix = marked[::-1].index(0) if 0 in marked else 0
         if prefix + suffix == 0:
             raise ModelError(f"{folder}: its tokenizer adds no start or stop token", hint=_HINT)
         self.start_token_idx = prefix - 1 if prefix else -1

@@ -41,7 +41,6 @@ from s2lct.engines import batches_at_once
 from s2lct.errors import ModelError
 
 ENCODER_MAX_PIECES = 512
-_CHUNK_SENTENCES = 1024
 _SHAPE_FLAGS = 10
 
 
@@ -363,28 +362,25 @@ class ChartConstituencyParser:
             if words and len(words) <= self._head.max_words and len(split.ids) <= ENCODER_MAX_PIECES
         ]
         readable.sort(key=lambda number: (len(plain[number]), len(pieces[number].ids)))
+        contents = self._contents(readable, plain, pieces)
+
+        def decoded(group: list[int]) -> list[tuple[int, NDArray[np.int64], list[str]]]:
+            with torch.inference_mode():
+                stacked = torch.stack([contents[number] for number in group])
+                charts = self._head.decode(self._head.annotate(stacked, None))
+                return [(number, *one) for number, one in zip(group, charts, strict=True)]
+
         trees: list[nltk.Tree | None] = [None] * len(sentences)
-        for start in range(0, len(readable), _CHUNK_SENTENCES):
-            chunk = readable[start : start + _CHUNK_SENTENCES]
-            contents = self._contents(chunk, plain, pieces)
-            groups = self._groups(chunk, [len(words) for words in plain])
-
-            def decoded(
-                group: list[int], contents: dict[int, torch.Tensor] = contents
-            ) -> tuple[list[int], list[tuple[NDArray[np.int64], list[str]]]]:
-                with torch.inference_mode():
-                    stacked = torch.stack([contents[number] for number in group])
-                    return group, self._head.decode(self._head.annotate(stacked, None))
-
-            for group, charts in batches_at_once(decoded, groups, on_cpu=True):
-                for number, (chart, tags) in zip(group, charts, strict=True):
-                    leaves = list(zip(sentences[number], tags, strict=True))
-                    tree = self._head.decoder.tree_from_chart(chart, leaves)
-                    trees[number] = tree[0] if len(tree) == 1 else tree
+        groups = self._groups(readable, [len(words) for words in plain])
+        for group in batches_at_once(decoded, groups, on_cpu=True):
+            for number, chart, tags in group:
+                leaves = list(zip(sentences[number], tags, strict=True))
+                tree = self._head.decoder.tree_from_chart(chart, leaves)
+                trees[number] = tree[0] if len(tree) == 1 else tree
         return trees
 
     def _contents(
-        self, chunk: Sequence[int], plain: Sequence[list[str]], pieces: Sequence[Pieces]
+        self, readable: Sequence[int], plain: Sequence[list[str]], pieces: Sequence[Pieces]
     ) -> dict[int, torch.Tensor]:
         """Projected features of each sentence's words."""
 
@@ -404,7 +400,7 @@ class ChartConstituencyParser:
                     for row, number in zip(hidden, group, strict=True)
                 ]
 
-        groups = self._groups(chunk, [len(split.ids) for split in pieces])
+        groups = self._groups(readable, [len(split.ids) for split in pieces])
         of_groups = batches_at_once(projected, groups, on_cpu=True)
         return {number: content for found in of_groups for number, content in found}
 

@@ -125,7 +125,6 @@ def seed_of(
         capability,
         composed.text,
         labels,
-        template.train_on or labels[0],
         composed.shown,
         template.slots,
         tuple(filled[slot] for slot in template.slots),
@@ -317,7 +316,6 @@ def contrast_of(seed: Seed, form: Form) -> Seed | None:
         id=content_id("counterpart", seed.capability, composed.text),
         text=composed.text,
         labels=labels,
-        label=labels[0],
         template=composed.shown,
     )
 

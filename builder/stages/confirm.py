@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from s2lct.builder.capabilities.schema import Form
 from s2lct.builder.language.grammar import Node, ReferenceGrammar, read_tree
@@ -28,25 +28,18 @@ from s2lct.builder.stages.search import still_meets
 from s2lct.identity import content_id
 
 
-@dataclass(frozen=True)
-class Licence:
-    """What may be inserted: the productions of a reference grammar, and parts of speech."""
-
-    grammar: ReferenceGrammar
-    tags: Collection[str]
-
-
 def confirmed_all(
     families: Sequence[tuple[Source, Sequence[Extension]]],
     tagger: Tagger,
     parser: ConstituencyParser,
     lexicon: Lexicon,
-    licence: Licence,
+    grammar: ReferenceGrammar,
+    tags: Collection[str],
 ) -> list[list[Extended]]:
     """The extensions that have the right tags, are neutral and are parsed as they were meant.
 
     A word is what the tagger says it is: one that was proposed as a noun and is an adjective here
-    stands if an adjective may stand there by the licence; that is its tag then.
+    stands if it is one of ``tags`` and ``grammar`` lets it stand there; that is its tag then.
 
     Returns:
         For each sentence its extensions.
@@ -55,7 +48,9 @@ def confirmed_all(
     tokens = dict(zip(texts, tagger.tag(texts), strict=True))
     tagged: list[list[Extension]] = []
     for base, some in families:
-        as_tagged = (_as_tagged(base, one, tokens[one.text], lexicon, licence) for one in some)
+        as_tagged = (
+            _as_tagged(base, one, tokens[one.text], lexicon, grammar, tags) for one in some
+        )
         # Proposed as several parts of speech, a word has one of them.
         tagged.append(list(dict.fromkeys(one for one in as_tagged if one is not None)))
     to_parse = list(dict.fromkeys(one.text for some in tagged for one in some))
@@ -81,7 +76,8 @@ def _as_tagged(
     extension: Extension,
     tokens: Sequence[Token],
     lexicon: Lexicon,
-    licence: Licence,
+    grammar: ReferenceGrammar,
+    tags: Collection[str],
 ) -> Extension | None:
     """The extension by the first two criteria; its sentence's own words keep their tags."""
     inside: set[int] = set()
@@ -103,24 +99,26 @@ def _as_tagged(
     if tuple(inserted) == extension.inserted:
         return extension
     tagged = replace(extension, inserted=tuple(inserted))
-    return _licensed(base, tagged, licence)
+    return _licensed(base, tagged, grammar, tags)
 
 
-def _licensed(base: Source, extension: Extension, licence: Licence) -> Extension | None:
+def _licensed(
+    base: Source, extension: Extension, grammar: ReferenceGrammar, tags: Collection[str]
+) -> Extension | None:
     """An extension whose words have other tags, with the productions that license these."""
     words = extension.inserted
-    if not all(word.tag in licence.tags or word.tag in _PHRASES for word in words):
+    if not all(word.tag in tags or word.tag in _PHRASES for word in words):
         return None
     many = 1 if extension.second is not None else len(words)
     nodes = list(base.parsed.tree.nodes())
     places = [_place(base, words[: n + 1]) for n in range(len(words))]
 
     def found(meant: Production, first: int, last: int) -> Production | None:
-        tags = [word.tag for word in words[first:last]]
+        found_tags = [word.tag for word in words[first:last]]
         for node in nodes:
             if (node.label, node.child_labels) == (meant.lhs, meant.seed_rhs):
-                rhs = _with_tags(node, places[first:last], tags)
-                if rhs is not None and (probability := licence.grammar.probability(meant.lhs, rhs)):
+                rhs = _with_tags(node, places[first:last], found_tags)
+                if rhs is not None and (probability := grammar.probability(meant.lhs, rhs)):
                     return replace(meant, reference_rhs=rhs, probability=round(probability, 8))
         return None
 

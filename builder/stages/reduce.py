@@ -6,7 +6,7 @@ one of its modifiers too, the shortened sentence is a seed's, and the author's o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -66,11 +66,6 @@ class Reduction:
     node: Node
     number: int
     production: Production
-
-    @property
-    def left(self) -> str:
-        """The label of its neighbour to the left, empty for a first child."""
-        return self.node.children[self.number - 1].label if self.number else ""
 
 
 def reductions(
@@ -186,10 +181,10 @@ def head_of(tokens: Sequence[Token], node: Node, number: int) -> str | None:
     if node.label == "NP" and (node.children[number].is_word or number == 0):
         nouns = [c for c in node.children if c.is_word and c.label.startswith("NN")]
         return tokens[nouns[-1].start].lemma.lower() if nouns else None
-    return _head_before(tokens, node.children[:number])
+    return head_before(tokens, node.children[:number])
 
 
-def _head_before(tokens: Sequence[Token], before: Sequence[Node]) -> str | None:
+def head_before(tokens: Sequence[Token], before: Sequence[Node]) -> str | None:
     """The lemma of the head that what follows hangs on."""
     for child in reversed(before):
         if child.is_word and child.label[:2] in ("NN", "VB", "JJ"):
@@ -198,19 +193,6 @@ def _head_before(tokens: Sequence[Token], before: Sequence[Node]) -> str | None:
             nouns = [t for t in tokens[child.start : child.end] if t.tag[:2] in ("NN", "PR")]
             return nouns[-1].lemma.lower() if nouns else None
     return None
-
-
-def heads_and_attachments(tokens: Sequence[Token], tree: Node) -> Iterator[tuple[str, str | None]]:
-    """Each noun, verb and adjective of a sentence with the first words of the phrases on it."""
-    for token in tokens:
-        if token.tag[:2] in ("NN", "VB", "JJ"):
-            yield token.lemma.lower(), None
-    for node in tree.nodes():
-        for number, child in enumerate(node.children):
-            if child.label in ("PP", "SBAR", "VP") and node.label in ("NP", "VP", "ADJP"):
-                head = _head_before(tokens, node.children[:number])
-                if head is not None:
-                    yield head, tokens[child.start].text.lower()
 
 
 def _is_neutral(tokens: Sequence[Token], lexicon: Lexicon) -> bool:

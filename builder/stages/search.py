@@ -18,7 +18,6 @@ from s2lct.identity import shuffle_key
 from s2lct.labels import Label
 
 DRAWN_AT_ONCE = 256
-_CLAUSES = frozenset({"S", "SINV", "SQ", "SBARQ"})
 _SUBJECTS = frozenset({"NP", "SBAR", "S"})
 _FINITE_TAGS = frozenset({"VBZ", "VBP", "VBD", "MD"})
 _PUNCTUATION_ONLY = re.compile(r"[\W_]+")
@@ -71,14 +70,14 @@ def that_meet(
         rule = next((r for r in rules if meets_words(sentence, tokens, r, lexicon)), None)
         if rule is not None:
             found.append((sentence, tokens, rule))
-    trees = iter(parser.parse([words for _, words, rule in found if parsed or rule.needs_tree]))
+    trees = iter(parser.parse([words for _, words, rule in found if parsed or rule.complete]))
     met: list[tuple[Sentence, ParsedSentence | None]] = []
     for sentence, tokens, rule in found:
-        if not (parsed or rule.needs_tree):
+        if not (parsed or rule.complete):
             met.append((sentence, None))
         elif (tree := next(trees)) is not None:
             whole = ParsedSentence(sentence.text, tokens, tree)
-            if not rule.needs_tree or meets_tree(whole, rule):
+            if not rule.complete or is_complete_sentence(whole):
                 met.append((sentence, whole))
     return met
 
@@ -199,23 +198,6 @@ def _has(tokens: Sequence[Token], wanted: WordClass, lexicon: Lexicon, form_firs
         if score is not None and abs(score) >= wanted.strength:
             return True
     return False
-
-
-def meets_tree(parsed: ParsedSentence, rule: SearchRule) -> bool:
-    """Whether a parse tree meets a rule's demands on syntax."""
-    if rule.root and parsed.tree.label not in rule.root:
-        return False
-    if rule.complete and not is_complete_sentence(parsed):
-        return False
-    return rule.clauses_at_most is None or _clauses(parsed.tree) <= rule.clauses_at_most
-
-
-def _clauses(node: Node) -> int:
-    """Clauses with a verb phrase of their own, relative clauses within a noun phrase aside."""
-    if node.label == "NP":
-        return 0
-    own = node.label in _CLAUSES and "VP" in node.child_labels
-    return own + sum(map(_clauses, node.children))
 
 
 def is_complete_sentence(parsed: ParsedSentence) -> bool:
