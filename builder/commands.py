@@ -87,7 +87,7 @@ class Built:
     @property
     def unread(self) -> list[str]:
         """The capabilities whose cases no annotators chose."""
-        return [name for name in self.counts if not self.config.is_read(name)]
+        return [name for name in self.counts if not self.config.is_annotated(name)]
 
 
 @command

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from s2lct.builder.models import EMBEDDED
-from s2lct.errors import OptionError
+from s2lct.command import option_error
 from s2lct.labels import Label, check_label_map
 from s2lct.suite.tables import FormName
 
@@ -86,14 +86,7 @@ class BuildConfig(BaseModel):
         try:
             return cls.model_validate(given)
         except ValidationError as error:
-            faults = [
-                "".join(f"--{str(name).replace('_', '-')}: " for name in fault["loc"][:1])
-                + fault["msg"].removeprefix("Value error, ")
-                for fault in error.errors()
-            ]
-            raise OptionError(
-                "; ".join(faults), hint="give each option a value that it can have"
-            ) from error
+            raise option_error(error) from error
 
     @model_validator(mode="before")
     @classmethod
@@ -116,14 +109,9 @@ class BuildConfig(BaseModel):
         return self
 
     @property
-    def takes_all(self) -> bool:
-        """Whether every seed is wanted that is found."""
-        return self.seeds == ALL
-
-    @property
     def most_seeds(self) -> int:
         """How many seeds of a capability are wanted at most."""
-        return MOST if self.takes_all else self.seeds
+        return MOST if self.seeds == ALL else self.seeds
 
     @property
     def suite_version(self) -> str:
@@ -133,15 +121,15 @@ class BuildConfig(BaseModel):
 
     @property
     def annotation_files(self) -> tuple[Path, ...]:
-        """The files of annotations that decide what is kept; none where nobody read the corpus."""
+        """The files of annotations that decide what is kept; none where there are none."""
         if self.annotations or self.unread or self.templates == "paper":
             return self.annotations
-        is_read = self.corpus == EMBEDDED or self.corpus.startswith("sst:")
-        if not is_read or self.neutral not in ("none", SUBJECTIVITY):
+        is_annotated = self.corpus == EMBEDDED or self.corpus.startswith("sst:")
+        if not is_annotated or self.neutral not in ("none", SUBJECTIVITY):
             return ()
         return tuple(sorted(SHIPPED_ANNOTATIONS.glob("*.jsonl")))
 
-    def is_read(self, capability: str) -> bool:
+    def is_annotated(self, capability: str) -> bool:
         """Whether the files of annotations were made for a capability.
 
         Those that are shipped were made for the shipped capabilities.

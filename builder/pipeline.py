@@ -196,7 +196,7 @@ def _fluent_rows(inputs: Inputs, models: KeptModels, counted: Mapping[str, Count
     rows: Rows = {capability.id: [] for capability in inputs.capabilities}
     # What nobody annotated is made by itself: it changes nothing of what was annotated.
     for annotated in (True, False):
-        chosen = [each for each in inputs.capabilities if config.is_read(each.id) == annotated]
+        chosen = [each for each in inputs.capabilities if config.is_annotated(each.id) == annotated]
         if not chosen:
             continue
         form = FluentForm(

@@ -87,7 +87,7 @@ def _count_faults(suite: WrittenSuite) -> Iterator[str]:
     found = reading_of(row for rows in suite.rows.values() for row in rows)
     recorded = described.get("reading")
     if recorded != found and (found["read"] or recorded is not None):
-        yield f"{SUITE_FILE}: reading is {recorded}, its rows' verdicts come to {found}"
+        yield f"{SUITE_FILE}: reading is {recorded}, its rows' annotations come to {found}"
 
 
 def _config_faults(rows: Sequence[Row], form: Form, described: Mapping[str, Any]) -> Iterator[str]:
@@ -101,7 +101,7 @@ def _config_faults(rows: Sequence[Row], form: Form, described: Mapping[str, Any]
             yield f"{where}: its text is also that of {texts[row['text']]}"
         texts[row["text"]] = where
         if row["seed_id"] not in seeds:
-            continue  # told by the reader
+            continue  # named already
         seed = seeds[row["seed_id"]]
         found = [*_annotation_faults(row), *_label_faults(row, form)]
         if row["kind"] == "expansion":
@@ -187,8 +187,8 @@ def _label_faults(row: Row, form: Form) -> Iterator[str]:
 
 def _annotation_faults(row: Row) -> Iterator[str]:
     """Grades that would not have let it into the suite."""
-    for part in sorted({verdict["of"] for verdict in row["verdicts"]}):
+    for part in sorted({each["of"] for each in row["verdicts"]}):
         grades = {v["reader"]: v["natural"] for v in row["verdicts"] if v["of"] == part}
         best = sorted(grades.values(), reverse=True)[:LEAST_ANNOTATORS]
         if len(best) < LEAST_ANNOTATORS or 0 in grades.values() or sum(best) < LEAST_SUM:
-            yield f"its verdicts would not let it pass: {part} {grades}"
+            yield f"its annotations would not let it pass: {part} {grades}"

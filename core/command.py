@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, ParamSpec, TypeVar, get_type_hints
 
 import typer
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic_core import ErrorDetails
 
 from s2lct.errors import OptionError
 
@@ -79,13 +80,7 @@ def command(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
         try:
             checked = arguments().model_validate(bound.arguments)
         except ValidationError as error:
-            raise OptionError(
-                "; ".join(
-                    f"{_flag(fault['loc'])}: {fault['msg'].removeprefix('Value error, ')}"
-                    for fault in error.errors()
-                ),
-                hint="give each option a value that it can have",
-            ) from error
+            raise option_error(error) from error
         bound.arguments |= {name: getattr(checked, name) for name in bound.arguments}
         return function(*bound.args, **bound.kwargs)
 
@@ -97,6 +92,15 @@ def without_return_type(function: Callable[..., Any]) -> None:
     function.__annotations__.pop("return", None)
 
 
-def _flag(location: tuple[int | str, ...]) -> str:
-    name, *inside = map(str, location)
-    return ".".join([f"--{name.replace('_', '-')}", *inside])
+def option_error(error: ValidationError) -> OptionError:
+    """What pydantic found, by the names that options have on a command line."""
+
+    def described(fault: ErrorDetails) -> str:
+        name, *inside = map(str, fault["loc"] or ("",))
+        flag = ".".join([f"--{name.replace('_', '-')}", *inside])
+        problem = fault["msg"].removeprefix("Value error, ")
+        return f"{flag}: {problem}" if name else problem
+
+    return OptionError(
+        "; ".join(map(described, error.errors())), hint="give each option a value that it can have"
+    )

@@ -88,8 +88,8 @@ def neurons_of(model: str, inputs: Inputs) -> Neurons:
     else:
         mixed = _mixed(reference.texts, inputs.seed)
         tests = max(1, len(mixed) // _HELD_OUT)
-        learned = learn_masks(encoder, mixed[tests:], mixed[:tests], epochs=1, seed=inputs.seed)
-        masks, about = learned.masks, "learned in one epoch, everything else as the paper"
+        masks = learn_masks(encoder, mixed[tests:], mixed[:tests], epochs=1, seed=inputs.seed)
+        about = "learned in one epoch, everything else as the paper"
     if masks.words.sum() >= masks.about.get("words_seen", len(masks.words)):
         about += "; they keep every word that they were learned from"
     metrics = build_metrics(METRICS, encoder, reference.texts, masks=masks)
@@ -271,7 +271,7 @@ def table5(inputs: Inputs) -> Reproduction:
         encoder = load_encoder(model, device=inputs.device)
 
         def learned(encoder: EncoderModel = encoder) -> dict[str, Any]:
-            return dict(learn_masks(encoder, texts, tests, epochs=1, seed=inputs.seed).masks.about)
+            return dict(learn_masks(encoder, texts, tests, epochs=1, seed=inputs.seed).about)
 
         decides = ["fidelity", str(encoder.device), fingerprint_of([texts, tests]), inputs.seed]
         about = kept(encoder.fingerprint, decides, TypeAdapter(dict[str, Any]), learned)
