@@ -185,20 +185,19 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         assert option in error.value.hint
 
 
-# Table 2: answers are of made-up raters.
-
-
-def study(tmp_path: Path, said: dict[str, list[tuple[int, int]]]) -> dict[str, Any]:
-    """A key of items named FAMILY-KIND, that pass as positive, and each rater's answers."""
+def table_2(
+    tmp_path: Path, ratings: dict[str, list[tuple[int, int]]]
+) -> tuple[str, dict[str, dict[str, str]]]:
+    """The table of items named FAMILY-KIND, that pass as positive, by each annotator's ratings."""
     items = {}
-    for number, name in enumerate(said):
+    for number, name in enumerate(ratings):
         family, _, kind = name.partition("-")
         items[name] = KeyItem(
             set=1,
             case=f"case{number}",
             kind="seed" if kind == "seed" else "expansion",
             seed_id=family,
-            family=list(said).index(f"{family}-seed"),
+            family=list(ratings).index(f"{family}-seed"),
             capability="LC2",
             text=f"Film {number}.",
             passes=("positive",),
@@ -206,19 +205,24 @@ def study(tmp_path: Path, said: dict[str, list[tuple[int, int]]]) -> dict[str, A
     key = TypeAdapter(Key).dump_json(Key("made-up", "s", "", items))
     (tmp_path / "key.json").write_bytes(key)
     paths = []
-    for rater in range(max(map(len, said.values()))):
+    for annotator in range(max(map(len, ratings.values()))):
         answers = [
-            {"id": name, "relevance": given[rater][0], "sentiment": given[rater][1]}
-            for name, given in said.items()
-            if rater < len(given)
+            {"id": name, "relevance": given[annotator][0], "sentiment": given[annotator][1]}
+            for name, given in ratings.items()
+            if annotator < len(given)
         ]
-        paths.append(tmp_path / f"rater-{rater}.json")
-        paths[-1].write_text(json.dumps({"rater": f"rater {rater}", "answers": answers}))
-    return {"name": "s2lct-table2", "key": tmp_path / "key.json", "annotations": tuple(paths)}
+        paths.append(tmp_path / f"annotator-{annotator}.json")
+        paths[-1].write_text(json.dumps({"annotator": str(annotator), "answers": answers}))
+    options = [part for path in paths for part in ("--annotations", str(path))]
+    options += ["--key", str(tmp_path / "key.json"), "--out", str(tmp_path / "out")]
+    done = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["reproduce", "s2lct-table2", *options])
+    assert done.exit_code == 0, done.output
+    with (tmp_path / "out" / "s2lct-table2.csv").open(encoding="utf-8", newline="") as file:
+        return done.output, {row["test cases"]: row for row in csv.DictReader(file)}
 
 
-def test_table_2_averages_raters_before_it_labels(tmp_path: Path) -> None:
-    said = {
+def test_table_2_averages_annotators_before_it_labels(tmp_path: Path) -> None:
+    ratings = {
         "a-seed": [(5, 5), (5, 4)],  # positive
         "a-more": [(3, 2), (4, 4)],  # neutral together: the label differs
         "b-seed": [(5, 3), (4, 5)],  # 4: positive
@@ -226,30 +230,25 @@ def test_table_2_averages_raters_before_it_labels(tmp_path: Path) -> None:
         "c-seed": [(1, 1), (2, 2)],  # negative
         "c-more": [(5, 5)],
     }
-    made = reproduce(**study(tmp_path, said), out=tmp_path / "out")
-    rows = {row["test cases"]: row for row in rows_of(made)}
-    assert [rows[kind]["labels that differ"] for kind in ("seed", "expanded", "all")] == [1, 1, 2]
-    assert rows["seed"]["label consistency"] == pytest.approx(2 / 3)
-    assert rows["all"]["label consistency"] == pytest.approx(4 / 6)
-    relevance = {name: np.mean([(r - 1) / 4 for r, _ in given]) for name, given in said.items()}
-    assert rows["all"]["relevancy"] == pytest.approx(np.mean(list(relevance.values())))
-    expanded = [value for name, value in relevance.items() if name.endswith("more")]
-    assert rows["expanded"]["relevancy"] == pytest.approx(np.mean(expanded))
-    less = rows["expanded less seed"]
-    assert less["label consistency"] == pytest.approx((-1 + 0 + 1) / 3)
-    apart = [relevance[f"{family}-more"] - relevance[f"{family}-seed"] for family in "abc"]
-    assert less["relevancy"] == pytest.approx(np.mean(apart))
-    assert "label consistency of seed cases is not over 0.8" in made.verdict
+    shown, rows = table_2(tmp_path, ratings)
+    differ = [rows[kind]["labels that differ"] for kind in ("seed", "expanded", "all")]
+    assert differ == ["1", "1", "2"]
+    means = {name: np.mean([(r - 1) / 4 for r, _ in given]) for name, given in ratings.items()}
+    expanded = [value for name, value in means.items() if name.endswith("more")]
+    apart = [means[f"{family}-more"] - means[f"{family}-seed"] for family in "abc"]
+    for name, column, value in (
+        ("seed", "label consistency", 2 / 3),
+        ("all", "label consistency", 4 / 6),
+        ("expanded less seed", "label consistency", (-1 + 0 + 1) / 3),
+        ("all", "relevancy", np.mean(list(means.values()))),
+        ("expanded", "relevancy", np.mean(expanded)),
+        ("expanded less seed", "relevancy", np.mean(apart)),
+    ):
+        assert float(rows[name][column]) == pytest.approx(value)
+    assert "label consistency of seed cases is not over 0.8" in shown
 
 
-def test_a_page_is_rounded_and_a_file_is_not(tmp_path: Path) -> None:
-    options = study(tmp_path, {"a-seed": [(5, 5)], "a-more": [(2, 4)]})
-    answers = [part for path in options["annotations"] for part in ("--annotations", str(path))]
-    arguments = ["reproduce", "s2lct-table2", "--key", str(options["key"]), *answers]
-    runner = CliRunner(env={"COLUMNS": "200"})
-    done = runner.invoke(app, [*arguments, "--out", str(tmp_path / "out")])
-    assert done.exit_code == 0, done.output
-    assert "Comes back" in done.output
+def test_a_page_is_rounded_and_a_file_is_not() -> None:
     table = PaperTable("T", ("a", "b"), [["x|y", None], ["z", 1.25001]], ("n",), 2)
     lines = table.markdown().splitlines()
     assert {"| --- | --: |", "| x\\|y |  |", "| z | 1.25 |"} <= set(lines)
