@@ -6,7 +6,6 @@ import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -84,13 +83,6 @@ def test_a_result_of_a_model_on_a_hub_is_checked_by_asking_it(
     suite = ["--suite", suite_folder]
     result = json.loads(path.read_text())
     assert result["model"]["revision"] == commit
-    stored, moved_on = (
-        stranger.server.files("models", MODEL, revision)["model.safetensors"]
-        for revision in scored.commits
-    )
-    assert result["model"]["weights_sha256"] == sha256(stored).hexdigest()
-    assert newer != commit and moved_on != stored
-
     checker = replace(stranger, home=tmp_path / "checker")
     options = [*suite, "--json"]
     told = checker.try_s2lct("leaderboard", "check", path, *options, "--rescore")
