@@ -44,12 +44,9 @@ class Judge:
         model: Classifier,
         *,
         label_map: Mapping[str, str] | None = None,
-        neutral_band: tuple[float, float] = NEUTRAL_BAND,
     ) -> None:
         self.model = model
-        self.rule = rule_for(
-            model.classes, model=model.name, label_map=label_map, neutral_band=neutral_band
-        )
+        self.rule = rule_for(model.classes, model=model.name, label_map=label_map)
 
     def __str__(self) -> str:
         return str(self.rule)
@@ -78,7 +75,7 @@ class Judge:
         """
         held = self.rule.folded(probabilities_of(self.model, texts))
         if not self.rule.has_neutral:
-            held[:, NEUTRAL] = 1 - np.abs(held[:, POSITIVE] - sum(self.rule.neutral_band) / 2)
+            held[:, NEUTRAL] = 1 - np.abs(held[:, POSITIVE] - sum(NEUTRAL_BAND) / 2)
         return held
 
     def support(self, texts: Sequence[str], labels: Iterable[int]) -> Array:

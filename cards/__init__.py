@@ -1,24 +1,16 @@
-"""Cards: what a reader of the Hub sees of a suite, and what is known of the shipped models."""
+"""Cards: what a reader of the Hub sees of a suite, a metric, a leaderboard and results."""
 
 from __future__ import annotations
 
 import html
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from s2lct.plain_text import words
 
-_MODEL_TEMPLATES = {
-    "masked_lm": "masked_lm.md.jinja",
-    "parser": "parser.md.jinja",
-    "sentiment_2class": "sentiment.md.jinja",
-    "sentiment_3class": "sentiment.md.jinja",
-}
 _HUB_LICENCES = words(
     "apache-2.0 mit cc0-1.0 cc-by-2.0 cc-by-3.0 cc-by-4.0 cc-by-sa-3.0 cc-by-sa-4.0 cc-by-nc-4.0 "
     "cc-by-nc-sa-4.0 cc-by-nd-4.0 cc-by-nc-nd-4.0 odc-by odbl pddl bsd-3-clause gpl-3.0"
@@ -105,19 +97,6 @@ def hub_licence(licence: str) -> str:
 def size_category(rows: int) -> str:
     """How the Hub's cards name a number of rows."""
     return next((name for most, name in _SIZES.items() if rows < most), "1M<n<10M")
-
-
-def write_model_cards(weights: Path, out: Path) -> list[Path]:
-    """Render into ``out`` the card of every model whose figures lie in ``weights`` as JSON."""
-    from s2lct.files import write_text
-
-    written: list[Path] = []
-    for name, template in _MODEL_TEMPLATES.items():
-        if (figures := weights / f"{name}.json").is_file():
-            card = out / f"{name}.md"
-            write_text(card, _render(template, **json.loads(figures.read_text("utf-8"))))
-            written.append(card)
-    return written
 
 
 def _render(template: str, **values: Any) -> str:

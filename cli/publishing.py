@@ -14,7 +14,7 @@ from s2lct.dataset_script.dataset import publish_dataset
 from s2lct.dataset_script.install import NAME, Installed, install
 from s2lct.dataset_script.results import publish_model_result, publish_results
 from s2lct.dataset_script.space import publish_leaderboard, publish_metric
-from s2lct.leaderboard.commands import leaderboards
+from s2lct.leaderboard.commands import results
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.results.standings import SuiteStandings
@@ -89,7 +89,7 @@ def show_installed(installed: Installed) -> None:
 
 
 @Panel(leaderboard).shows(
-    leaderboards.build_leaderboard, "s2lct leaderboard build results/ --out site/", name="build"
+    results.build_leaderboard, "s2lct leaderboard build results/ --out site/", name="build"
 )
 def show_site(standings: tuple[SuiteStandings, ...], *, out: Path) -> None:
     """The suites of the leaderboard, and where its page is."""
@@ -105,7 +105,7 @@ def show_site(standings: tuple[SuiteStandings, ...], *, out: Path) -> None:
 
 
 @Panel(leaderboard).shows(
-    leaderboards.check, "s2lct leaderboard check results/vader.json --suite dist/s2lct --rescore"
+    results.check, "s2lct leaderboard check results/vader.json --suite dist/s2lct --rescore"
 )
 def show_verdicts(
     verdicts: Iterator[Verdict],

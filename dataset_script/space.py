@@ -24,7 +24,7 @@ from s2lct.dataset_script.hub import (
 )
 from s2lct.dataset_script.install import METRIC_FILE, NAME
 from s2lct.errors import PublishError
-from s2lct.leaderboard.commands.leaderboards import build_leaderboard
+from s2lct.leaderboard.commands.results import build_leaderboard
 
 _PACKAGE = "package/"
 _PARTS = ("analysis", "builder", "cards", "dataset_script", "leaderboard", "suite")

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from s2lct.errors import ScoringError
-from s2lct.labels import NEUTRAL_BAND
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.results.record import SelectionRecord
@@ -83,7 +82,6 @@ def score(
     kind: str | None = None,
     limit: int | None = None,
     label_map: Mapping[Any, Any] | None = None,
-    neutral_band: tuple[float, float] = NEUTRAL_BAND,
     cache: bool = True,
 ) -> ModelScore:
     """Score a model on a suite: a failure rate for each capability.
@@ -101,7 +99,6 @@ def score(
         kind: ``seed`` or ``expansion``; None for both.
         limit: most cases of a capability; None for all.
         label_map: what classes mean, such as ``{"LABEL_0": "negative", "LABEL_1": "positive"}``.
-        neutral_band: binary models say neutral where p(positive) is strictly between.
         cache: keep what named models predict, so that scoring again costs nothing.
 
     Raises:
@@ -122,7 +119,6 @@ def score(
         as_classifier(model, tokenizer=tokenizer, classes=classes),
         whole.select(capabilities, kind, limit),
         label_map=label_map,
-        neutral_band=neutral_band,
         cache=scoring.default_cache() if cache else None,
     )
     if name is not None:

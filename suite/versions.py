@@ -66,8 +66,7 @@ def compare(
     before: Mapping[str, Sequence[Row]], after: Mapping[str, Sequence[Row]]
 ) -> tuple[Bump, list[str]]:
     """Compare two versions of a suite, rows by config: the bump that is due, and the changes."""
-    old = {row["id"]: row for rows in before.values() for row in rows}
-    new = {row["id"]: row for rows in after.values() for row in rows}
+    old, new = _by_id(before), _by_id(after)
     kept = [(row, new[id]) for id, row in old.items() if id in new]
     relabelled = [now for was, now in kept if _labels(was) != _labels(now)]
     redefined = [now for was, now in kept if any(was[name] != now[name] for name in _IDENTITY)]
@@ -112,5 +111,11 @@ def _counts(rows: Sequence[Row], happened: str) -> list[str]:
     ]
 
 
+def _by_id(rows_of: Mapping[str, Sequence[Row]]) -> dict[str, Row]:
+    """Rows by id; the order of their labels means nothing."""
+    rows = (row for rows in rows_of.values() for row in rows)
+    return {row["id"]: {**row, "labels": sorted(row["labels"])} for row in rows}
+
+
 def _labels(row: Row) -> tuple[Any, ...]:
-    return sorted(row["labels"]), row["label"]
+    return row["labels"], row["label"]

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from s2lct.identity import fingerprint_of
-from s2lct.labels import NEUTRAL_BAND
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.results.record import ModelRecord, OptionsRecord
 from s2lct.leaderboard.results.write import write_result
@@ -94,7 +93,7 @@ def make_outcomes(
     of: SuiteCases, wrong: Callable[[Case], bool] = lambda case: False, name: str = "org/mine",
     labels: Any = None, asks: LabelPrompt | None = None,
     label_map: Mapping[str, str] | None = None,
-    neutral_band: tuple[float, float] = NEUTRAL_BAND, **facts: Any,
+    **facts: Any,
 ) -> Outcomes:  # fmt: skip
     """A model that fails the cases, and contrasts, that are ``wrong`` or has labels."""
     answers = [
@@ -102,7 +101,7 @@ def make_outcomes(
     ]
     labels = answers if labels is None else [*labels, *answers[len(labels) :]]
     known = {"revision": "r1", "weights_sha256": "0" * 64, "label_rule": "as is"}
-    options = OptionsRecord.of(label_map, neutral_band, asks)
+    options = OptionsRecord.of(label_map, asks)
     model = ModelRecord.model_validate({"name": name, "options": options, **known, **facts})
     return Outcomes(model, of, np.array(labels, dtype=np.int64))
 

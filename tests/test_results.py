@@ -62,7 +62,6 @@ DIFFERENT = {
     "revision": made(revision="r2"),
     "label map": made(label_map={"A": "negative", "B": "positive"}),
     "other label map": made(label_map={"A": "positive", "B": "negative"}),
-    "band": made(neutral_band=(0.2, 0.8)),
     "bfloat16": made(dtype="bfloat16"),
     "prompt": made(asks=LabelPrompt("{text} So:", ("bad", "good"))),
     "other prompt": made(asks=LabelPrompt("{text} Thus:", ("bad", "good"))),
@@ -250,7 +249,6 @@ def test_what_is_no_result_is_one_error_of_every_command(tmp_path: Path) -> None
     ("options", "words"),
     [
         ({}, ""),
-        ({"neutral_band": (0.333333333333333, 0.666666666666667)}, ""),
         ({"prompt": None, "label_words": ("negative", "neutral", "positive")}, ""),
         ({"label_map": {}}, "own label map "),
         ({"prompt": "{text}!", "label_words": ("bad", "good")}, 'own prompt "{text}!"'),

@@ -78,13 +78,9 @@ STARS = ("1 star", "2 stars", "3 stars", "4 stars", "5 stars")
 
 
 def test_a_rule_says_what_probabilities_mean() -> None:
-    binary, halves = (
-        rule_for(["NEGATIVE", "POSITIVE"]),
-        rule_for(["neg", "pos"], neutral_band=(0.5, 0.5)),
-    )
+    binary = rule_for(["NEGATIVE", "POSITIVE"])
     rows = np.array([[1 - positive, positive] for positive, _ in BANDED])
     assert binary.labels(rows).tolist() == [label for _, label in BANDED]
-    assert halves.labels(np.array([[0.51, 0.49], [0.5, 0.5], [0.49, 0.51]])).tolist() == [0, 0, 2]
     folded = rule_for(STARS).labels(np.array([[0.3, 0.3, 0.4, 0, 0], [0, 0.1, 0.4, 0.3, 0.2]]))
     assert folded.tolist() == [0, 2]
     known = rule_for(["LABEL_0", "LABEL_1"], model="textattack/bert-base-uncased-SST-2")

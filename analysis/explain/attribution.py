@@ -13,7 +13,8 @@ import numpy as np
 from s2lct.analysis.explain.words import respelled, words_of
 from s2lct.analysis.judge import Judge
 from s2lct.identity import rng_for
-from s2lct.leaderboard.answers.label_rules import NEUTRAL, POSITIVE, Array
+from s2lct.labels import NEUTRAL, NEUTRAL_BAND, POSITIVE
+from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.models.network import Network
 
 STEPS = 20
@@ -58,7 +59,7 @@ def _integrated_gradients(judge: Judge, text: str, label: int) -> Array:
         logarithms = torch.log_softmax(logits, dim=-1)
         if label == NEUTRAL and not rule.has_neutral:
             positive = logarithms.exp()[:, meanings == POSITIVE].sum(dim=-1)
-            return torch.log1p(-(positive - sum(rule.neutral_band) / 2).abs())
+            return torch.log1p(-(positive - sum(NEUTRAL_BAND) / 2).abs())
         return torch.logsumexp(logarithms[:, meanings == label], dim=-1)
 
     tokens = (tokenizer.mask_token_id, tokenizer.pad_token_id, tokenizer.unk_token_id, 0)

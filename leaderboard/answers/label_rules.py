@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -44,17 +43,13 @@ Labels = npt.NDArray[np.int64]
 class LabelRule:
     """What each class of a model means: the number of a label.
 
-    In a model without a neutral class, p(positive) strictly within the neutral band is neutral.
+    In a model without a neutral class, p(positive) strictly within `NEUTRAL_BAND` is neutral.
     ``origin`` says where the meanings were taken from.
     """
 
     classes: tuple[str, ...]
     meanings: tuple[int, ...]
-    neutral_band: tuple[float, float] = NEUTRAL_BAND
     origin: str = "the model's id2label"
-
-    def __post_init__(self) -> None:
-        checked_band(self.neutral_band)
 
     @property
     def has_neutral(self) -> bool:
@@ -64,7 +59,7 @@ class LabelRule:
     def __str__(self) -> str:
         if self.has_neutral:
             return f"{self.told_meanings}; probabilities summed, the largest wins"
-        low, high = self.neutral_band
+        low, high = NEUTRAL_BAND
         return (
             f"{self.told_meanings}; {LABELS[NEUTRAL]} where "
             f"{low:.3g} < p({LABELS[POSITIVE]}) < {high:.3g}"
@@ -104,7 +99,7 @@ class LabelRule:
 
     def banded(self, positive: Array) -> Labels:
         """Labels of a model without a neutral class by its p(positive), shape (texts,)."""
-        low, high = self.neutral_band
+        low, high = NEUTRAL_BAND
         labels = np.where(positive >= high, POSITIVE, NEUTRAL)
         return np.where(positive <= low, NEGATIVE, labels).astype(np.int64)
 
@@ -143,19 +138,6 @@ def _check_probabilities(table: Array, called: str) -> None:
     raise ScoringError(f"{called.format(row)} is not probabilities ({values}): {why}", hint=SOFTMAX)
 
 
-def checked_band(neutral_band: Any) -> tuple[float, float]:
-    """A neutral band as two numbers; a ScoringError where it is none."""
-    band = tuple(neutral_band) if isinstance(neutral_band, Iterable) else ()
-    numbers = all(isinstance(bound, Real) and not isinstance(bound, bool) for bound in band)
-    # NaN is in no order with anything.
-    if len(band) != 2 or not numbers or not 0 <= band[0] <= band[1] <= 1:
-        raise ScoringError(
-            f"neutral band {neutral_band!r}: not two numbers from 0 to 1 in their order",
-            hint="give two numbers, 0 ≤ low ≤ high ≤ 1, such as (1/3, 2/3)",
-        )
-    return float(band[0]), float(band[1])
-
-
 def check_classes(classes: Any, called: str = "classes=") -> tuple[str, ...]:
     """The names of a model's classes, in its order; a ScoringError unless 2 to 5 differ."""
     is_list = isinstance(classes, Iterable) and not isinstance(classes, (str, Mapping))
@@ -174,7 +156,6 @@ def rule_for(
     *,
     model: str = "",
     label_map: Mapping[Any, Any] | None = None,
-    neutral_band: tuple[float, float] = NEUTRAL_BAND,
     origin: str = "the model's id2label",
 ) -> LabelRule:
     """The rule of a model by the names of its classes.
@@ -205,7 +186,7 @@ def rule_for(
             f"model {called}: classes {', '.join(names)} lack {' or '.join(ENDS)}",
             hint="pass a sentiment model, or say what its classes mean with --label-map",
         )
-    return LabelRule(names, complete, checked_band(neutral_band), origin)
+    return LabelRule(names, complete, origin)
 
 
 def _plain_name(name: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from s2lct.errors import ScoringError
-from s2lct.labels import COLUMNS, ENDS, LABELS, NEUTRAL_BAND, check_label_map, is_integer
+from s2lct.labels import COLUMNS, ENDS, LABELS, check_label_map, is_integer
 from s2lct.leaderboard.answers import label_rules as rules
 from s2lct.leaderboard.answers.label_rules import Array, LabelRule, Labels
 
@@ -35,7 +35,6 @@ def labels_of_predictions(
     predictions: Any,
     count: int,
     *,
-    neutral_band: tuple[float, float] = NEUTRAL_BAND,
     classes: Sequence[str] | None = None,
     label_map: Mapping[Any, Any] | None = None,
 ) -> tuple[Labels, str]:
@@ -46,7 +45,7 @@ def labels_of_predictions(
     classes of the model in its order: numbers and columns are then theirs. ``label_map`` (see
     `check_label_map`) says what they mean, and names them all where ``classes`` is not given.
     """
-    band, mapping = rules.checked_band(neutral_band), check_label_map(label_map)
+    mapping = check_label_map(label_map)
     rows = listed(predictions)
     if not rows or len(rows) != count:
         raise ScoringError(
@@ -61,7 +60,6 @@ def labels_of_predictions(
         rule = rules.rule_for(
             rules.check_classes(names),
             label_map=mapping,
-            neutral_band=band,
             origin="the names of the classes",
         )
     forms = [_form(number, row) for number, row in enumerate(rows)]
@@ -71,7 +69,7 @@ def labels_of_predictions(
     ordered = classes is not None
     if forms[0] in (_PROBABILITIES, _SCORES):
         read = _scores if forms[0] == _SCORES else _columns
-        rule, table = read(rows, rule, band, ordered)
+        rule, table = read(rows, rule, ordered)
         return rule.labels(table, "predictions[{}]"), str(rule)
     read_label = _names if forms[0] == _NAME else _numbers
     what = "label names" if forms[0] == _NAME else "label ids"
@@ -173,7 +171,7 @@ def _numbers(rows: Sequence[int], rule: LabelRule | None, ordered: bool) -> list
 
 
 def _columns(
-    rows: Sequence[Sequence[Any]], rule: LabelRule | None, band: tuple[float, float], ordered: bool
+    rows: Sequence[Sequence[Any]], rule: LabelRule | None, ordered: bool
 ) -> tuple[LabelRule, Array]:
     """Probabilities of rows of numbers, shape (rows, classes), and what the columns mean."""
     width = len(rows[0])
@@ -183,7 +181,7 @@ def _columns(
             raise _refused(number, problem, "give every row a probability a class")
     if rule is None and width in COLUMNS:
         names = tuple(f"column {number}" for number in range(width))
-        rule = LabelRule(names, COLUMNS[width], band, "the order of the columns")
+        rule = LabelRule(names, COLUMNS[width], "the order of the columns")
     elif rule is None or width != len(rule.classes):
         counts = " or ".join(map(str, COLUMNS)) if rule is None else str(len(rule.classes))
         raise ScoringError(
@@ -199,9 +197,7 @@ def _columns(
     return rule, np.array([[float(_plain(value)) for value in row] for row in rows])
 
 
-def _scores(
-    rows: Sequence[Any], rule: LabelRule | None, band: tuple[float, float], ordered: bool
-) -> tuple[LabelRule, Array]:
+def _scores(rows: Sequence[Any], rule: LabelRule | None, ordered: bool) -> tuple[LabelRule, Array]:
     """Probabilities of rows that name all classes, shape (rows, classes), and what these mean."""
     given = [_by_class(number, row) for number, row in enumerate(rows)]
     if rule is None:
@@ -209,7 +205,7 @@ def _scores(
             if (total := sum(scores.values())) < 1 - _LEFT_OUT:
                 raise _refused(number, f" names classes with {total:.4g} in sum", _FORMS)
         origin = "the names of the classes"
-        rule = rules.rule_for(sorted(given[0]), neutral_band=band, origin=origin)
+        rule = rules.rule_for(sorted(given[0]), origin=origin)
     table = np.zeros((len(rows), len(rule.classes)))
     for number, scores in enumerate(given):
         places = [_class(name, rule, number) for name in scores]

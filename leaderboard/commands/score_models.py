@@ -229,7 +229,7 @@ def _prompts(
     """What language models are asked, one prompt after the other."""
     from s2lct.leaderboard.models.language_model import LabelPrompt
 
-    words = LABELS
+    words: tuple[str, ...] = LABELS
     if meanings is not None:
         of_label = {label: word for word, label in meanings.items()}
         words = tuple(of_label[label] for label in LABELS if label in of_label)

@@ -9,8 +9,8 @@ from typing import Any
 from transformers import TrainerCallback
 
 from s2lct.errors import ScoringError
-from s2lct.labels import NEUTRAL_BAND, check_label_map
-from s2lct.leaderboard.answers.label_rules import checked_band, rule_for
+from s2lct.labels import check_label_map
+from s2lct.leaderboard.answers.label_rules import rule_for
 from s2lct.leaderboard.models.load import trainers_tokenizer
 from s2lct.leaderboard.models.network import Network, classes_of
 from s2lct.leaderboard.scoring.score import score
@@ -39,9 +39,8 @@ class CapabilityCallback(TrainerCallback):
         kind: str | None = None,
         limit: int | None = None,
         label_map: Mapping[Any, Any] | None = None,
-        neutral_band: tuple[float, float] = NEUTRAL_BAND,
     ) -> None:
-        self.label_map, self.neutral_band = check_label_map(label_map), checked_band(neutral_band)
+        self.label_map = check_label_map(label_map)
         self.suite = load_cases(suite).select(capabilities, kind, limit)
         self.trainer: Any = None
 
@@ -58,7 +57,7 @@ class CapabilityCallback(TrainerCallback):
         """Refuse what would fail, or keep the worst model, once training is under way."""
         trainers_tokenizer(kwargs.get("processing_class"))
         classes = classes_of(kwargs["model"].config)
-        rule_for(classes, label_map=self.label_map, neutral_band=self.neutral_band)
+        rule_for(classes, label_map=self.label_map)
         best = f"eval_{(args.metric_for_best_model or '').removeprefix('eval_')}"
         more_is_better = best.endswith("both_sides")
         if best.startswith(PREFIX) and bool(args.greater_is_better) != more_is_better:
@@ -71,9 +70,7 @@ class CapabilityCallback(TrainerCallback):
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Score, and log."""
         network = Network(trainers_tokenizer(kwargs.get("processing_class")), kwargs["model"])
-        outcomes = score(
-            network, self.suite, label_map=self.label_map, neutral_band=self.neutral_band
-        )
+        outcomes = score(network, self.suite, label_map=self.label_map)
         found = outcomes.figures
         logged = {f"{PREFIX}failure_rate": found.overall.failure_rate}
         if found.overall.both_sides:

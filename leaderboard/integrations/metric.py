@@ -9,7 +9,6 @@ from reprlib import repr as shown
 from typing import Any
 
 from s2lct.errors import ScoringError
-from s2lct.labels import NEUTRAL_BAND
 from s2lct.leaderboard.models.classifier import Function
 from s2lct.leaderboard.models.load import as_classifier
 from s2lct.leaderboard.scoring.score import default_cache, score
@@ -31,7 +30,6 @@ def compute(
     kind: str | None = None,
     limit: int | None = None,
     label_map: Mapping[Any, Any] | None = None,
-    neutral_band: tuple[float, float] = NEUTRAL_BAND,
     flat: bool = False,
 ) -> dict[str, Any]:
     """Failure rates of a model on a suite, or of predictions made elsewhere.
@@ -46,7 +44,7 @@ def compute(
     predictions are label ids (0 negative, 1 neutral, 2 positive), label names, probabilities from
     negative to positive or by class name, or what a pipeline returns. Probabilities lie in 0 to 1
     and sum to 1. A pipeline has to give all classes (top_k=None). classes= are the names of all
-    classes of the model in its order; of two an uncertain answer is neutral (neutral_band=).
+    classes of the model in its order; of two an uncertain answer is neutral.
     label_map= says what classes mean, such as {"LABEL_0": "negative", "LABEL_1": "positive"}, for
     models, pipelines, functions and predictions. flat=True names figures
     "LC4/expansion/failure_rate", which are else nested.
@@ -80,7 +78,7 @@ def compute(
         raise ScoringError(
             f"compute() was given {', '.join(ignored)} with {beside}", hint="leave them out"
         )
-    outcomes = score(asked, cases, label_map=label_map, neutral_band=neutral_band, cache=cache)
+    outcomes = score(asked, cases, label_map=label_map, cache=cache)
     return outcomes.figures.flat() if flat else outcomes.figures.nested()
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from s2lct.engines import batches_at_once
 from s2lct.errors import ScoringError
 from s2lct.files import sha256_of
-from s2lct.hub_calls import pretrained, reason_of
+from s2lct.hub_calls import hub_call, pretrained, reason_of
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.models.classifier import (
@@ -194,10 +194,9 @@ def load_pretrained(
         "(`hf download ID --local-dir DIR`) and pass DIR, or try vader, textblob, afinn, "
         + ", ".join(EMBEDDED_MODELS),
     ):
-        pinned = {"revision": revision} if revision else {}
+        commit = "" if Path(name).exists() else _hub_commit(name, revision)
+        pinned = {"revision": commit or revision} if commit or revision else {}
         config = pretrained(AutoConfig, name, **pinned)
-    if commit := getattr(config, "_commit_hash", None) or "":
-        pinned = {"revision": commit}
     with _refused(f"model {name}: its tokenizer cannot be loaded", _SAVE_TOKENIZER):
         tokenizer = pretrained(AutoTokenizer, name, **pinned)
     if len(tokenizer) <= len(tokenizer.all_special_tokens):
@@ -221,6 +220,14 @@ def load_pretrained(
             f"model is scored with --llm, and only such: this one is {config.architectures}",
         )
     return tokenizer, model, commit
+
+
+def _hub_commit(name: str, revision: str | None) -> str:
+    """The commit that a revision stands for: the cache keeps files in a folder named after it."""
+    from huggingface_hub import hf_hub_download
+
+    with hub_call():
+        return Path(hf_hub_download(name, "config.json", revision=revision)).parent.name
 
 
 @contextmanager

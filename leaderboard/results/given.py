@@ -11,7 +11,7 @@ from typing import Any
 
 from s2lct.errors import S2lctWarning, ScoringError
 from s2lct.files import sha256_of
-from s2lct.labels import NEUTRAL_BAND, check_label_map
+from s2lct.labels import check_label_map
 from s2lct.leaderboard.answers.label_rules import meaning_of
 from s2lct.leaderboard.answers.predictions import labels_of_predictions
 from s2lct.leaderboard.results.record import (
@@ -42,7 +42,6 @@ def outcomes_of_predictions(
     suite: SuiteCases,
     name: str | None = None,
     label_map: Mapping[Any, Any] | None = None,
-    neutral_band: tuple[float, float] = NEUTRAL_BAND,
 ) -> Outcomes:
     """Outcomes of a model of which only a file of predictions is known.
 
@@ -54,7 +53,6 @@ def outcomes_of_predictions(
         suite: the cases that are asked, and contrasts, as far as the file has them all.
         name: what the model is called; None to call it as the file.
         label_map: what classes mean; see `labels.check_label_map`.
-        neutral_band: see `label_rules.LabelRule`.
 
     Raises:
         ScoringError: the file cannot be read, a row is no prediction or has another text than its
@@ -84,7 +82,6 @@ def outcomes_of_predictions(
         labels, rule = labels_of_predictions(
             _predictions(path, chosen, columns, label_map),
             len(chosen),
-            neutral_band=neutral_band,
             label_map=label_map,
         )
     except ScoringError as error:
@@ -115,7 +112,7 @@ def outcomes_of_predictions(
         revision="",
         weights_sha256="",
         label_rule=rule,
-        options=OptionsRecord.of(label_map, neutral_band),
+        options=OptionsRecord.of(label_map),
         predictions=file,
     )
     return outcomes_of(model, suite, labels[[row_of[n] for n in range(len(suite.asked))]])

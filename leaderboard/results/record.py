@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -13,7 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from s2lct.errors import ScoringError
-from s2lct.labels import LABELS, NEUTRAL_BAND, PROMPTS, Label
+from s2lct.labels import LABELS, PROMPTS, Label
 from s2lct.leaderboard.models.built_in import WORD_LISTS
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
 from s2lct.leaderboard.models.endpoint import EndpointUse
@@ -61,7 +60,6 @@ class OptionsRecord(_Strict):
     """
 
     label_map: dict[str, str] | None = None
-    neutral_band: tuple[float, float] = NEUTRAL_BAND
     prompt: str | None = None
     label_words: tuple[str, ...] | None = None
     chat_template: bool = False
@@ -72,16 +70,14 @@ class OptionsRecord(_Strict):
     def of(
         cls,
         label_map: Mapping[str, str] | None,
-        neutral_band: tuple[float, float],
         asks: LabelPrompt | None = None,
     ) -> OptionsRecord:
         """The options that a model was scored with."""
         meanings = None if label_map is None else dict(label_map)
         if asks is None:
-            return cls(label_map=meanings, neutral_band=neutral_band)
+            return cls(label_map=meanings)
         return cls(
             label_map=meanings,
-            neutral_band=neutral_band,
             prompt=asks.prompt,
             label_words=asks.words,
             chat_template=bool(asks.chat_template),
@@ -187,9 +183,6 @@ def own_options(options: OptionsRecord) -> str:
     if options.label_map is not None:
         meant = ", ".join(f"{name} → {label}" for name, label in sorted(options.label_map.items()))
         words.append(f"own label map {meant}")
-    low, high = options.neutral_band
-    if not (math.isclose(low, NEUTRAL_BAND[0]) and math.isclose(high, NEUTRAL_BAND[1])):
-        words.append(f"own neutral band {low:.6g} to {high:.6g}")
     if options.prompt in OTHER_PROMPTS:
         words.append(f"default prompt {OTHER_PROMPTS.index(options.prompt) + 2}")
     elif options.prompt not in (None, PROMPT):

@@ -136,7 +136,6 @@ def _faults_of_model(result: Result, cases: Sequence[Case], labels: Labels) -> I
             model.classes,
             model=stated.name,
             label_map=options.label_map,
-            neutral_band=options.neutral_band,
         )
         facts = facts_of(model)
         known = {

@@ -190,7 +190,10 @@ def figures(
             before, after = seed_fails[of_pairs], fails_too[of_pairs]
             capabilities[name] = CapabilityFigures(
                 all=whole[model],
-                **{k: of_kind[k][name][model] if name in of_kind[k] else _NO_RATE for k in KINDS},
+                seed=of_kind["seed"][name][model] if name in of_kind["seed"] else _NO_RATE,
+                expansion=(
+                    of_kind["expansion"][name][model] if name in of_kind["expansion"] else _NO_RATE
+                ),
                 pass_to_fail=int((after & ~before).sum()),
                 fail_to_pass=int((~after & before).sum()),
                 both_sides=_share(shares[name][model]) if name in shares else None,

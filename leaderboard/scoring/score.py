@@ -13,7 +13,7 @@ import numpy as np
 from s2lct.cache import FILE
 from s2lct.errors import ScoringError
 from s2lct.files import cache_folder
-from s2lct.labels import LABELS, NEUTRAL_BAND, Label, check_label_map
+from s2lct.labels import LABELS, Label, check_label_map
 from s2lct.leaderboard.answers import label_rules as rules
 from s2lct.leaderboard.answers.label_rules import Labels
 from s2lct.leaderboard.answers.predictions import labels_of_predictions
@@ -92,19 +92,18 @@ def score(
     suite: SuiteCases,
     *,
     label_map: Mapping[Any, Any] | None = None,
-    neutral_band: tuple[float, float] = NEUTRAL_BAND,
     cache: Path | None = None,
 ) -> Outcomes:
     """Score a model.
 
-    ``label_map`` (see `labels.check_label_map`) and ``neutral_band`` (see `LabelRule`) say what its
-    classes mean; predictions are kept in the file ``cache``. Contrasts are asked too, and taken out
-    of the cases where they stand among these. Raises a ScoringError where the model's classes or
-    outputs cannot be used, or a model that answers in words does not answer.
+    ``label_map`` (see `labels.check_label_map`) says what its classes mean; predictions are kept in
+    the file ``cache``. Contrasts are asked too, and taken out of the cases where they stand among
+    these. Raises a ScoringError where the model's classes or outputs cannot be used, or a model
+    that answers in words does not answer.
     """
     endpoint, probabilities = None, None
     asks: LabelPrompt | None = getattr(model, "asks", None)
-    label_map, neutral_band = check_label_map(label_map), rules.checked_band(neutral_band)
+    label_map = check_label_map(label_map)
     if not suite.cases:
         raise ScoringError(f"suite {suite.name}: has no case", hint="pass a suite with cases")
     texts = [case.text for case in suite.asked]
@@ -112,25 +111,21 @@ def score(
         labels, label_rule = labels_of_predictions(
             model.predict(texts),
             len(texts),
-            neutral_band=neutral_band,
             classes=model.classes,
             label_map=label_map,
         )
     elif isinstance(model, TextModel):
-        if label_map is not None or neutral_band != NEUTRAL_BAND:
+        if label_map is not None:
             raise ScoringError(
-                f"model {model.name}: answers in words, which no label map and no neutral band is "
-                "for",
-                hint="leave them out: its label words say what its answers mean",
+                f"model {model.name}: answers in words, which no label map is for",
+                hint="leave it out: its label words say what its answers mean",
             )
         answers = answers_of(model, texts, cache)
         labels, label_rule = read_labels(model, texts, answers), model.label_rule
         if isinstance(model, EndpointModel):
             endpoint = model.use(answers.values())
     else:
-        rule = rules.rule_for(
-            model.classes, model=model.name, label_map=label_map, neutral_band=neutral_band
-        )
+        rule = rules.rule_for(model.classes, model=model.name, label_map=label_map)
         found = probabilities_of(model, texts, cache)
         labels, label_rule = rule.labels(found), rule_in_words(rule, asks)
         probabilities = rule.folded(found)
@@ -139,7 +134,7 @@ def score(
         revision=model.revision,
         weights_sha256=getattr(model, "weights_sha256", model.fingerprint),
         label_rule=label_rule,
-        options=OptionsRecord.of(label_map, neutral_band, asks),
+        options=OptionsRecord.of(label_map, asks),
         endpoint=endpoint,
         **facts_of(model)._asdict(),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from markupsafe import Markup, escape
@@ -36,7 +37,6 @@ from s2lct.leaderboard.scoring.figures import (
 )
 from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.leaderboard.scoring.statistics import INTERVAL_WORDS
-from s2lct.leaderboard.site.capability_words import capability_words
 from s2lct.suite.capability_ids import natural_order
 from s2lct.suite.cases import Case
 from s2lct.tables import Cell, Table, page_templates
@@ -49,7 +49,27 @@ _LONGEST_OPTIONS = 40
 Prediction = tuple[Case, str]
 """A case, and what a model predicted of it."""
 
-# Results, and figures in words
+# Capabilities, results and figures in words
+
+
+@dataclass(frozen=True)
+class CapabilityWords:
+    """A capability in words; all empty for one of somebody's own, whose id says what it is."""
+
+    title: str = ""
+    short: str = ""
+    expectation: str = ""
+
+
+def capability_words(names: Iterable[str]) -> dict[str, CapabilityWords]:
+    """The words of each capability: those of its shipped file, if it is a shipped one."""
+    from s2lct.builder.capabilities.files import load_capabilities
+
+    known = {
+        one.id: CapabilityWords(one.title, one.short or "", one.expectation)
+        for one in load_capabilities()
+    }
+    return {name: known.get(name, CapabilityWords()) for name in names}
 
 
 def worst_first(results: Sequence[Result]) -> list[Result]:

@@ -39,8 +39,7 @@ from s2lct.leaderboard.scoring.figures import (
     chance_of,
     passing_expansions,
 )
-from s2lct.leaderboard.site.capability_words import capability_words
-from s2lct.leaderboard.site.report import one_label_of
+from s2lct.leaderboard.site.report import capability_words, one_label_of
 from s2lct.plain_text import spreadsheet_cell
 from s2lct.tables import page_templates
 
