@@ -65,14 +65,14 @@ Groups = Mapping[str, Sequence[Text]]
 def grouped(cases: Sequence[Case]) -> Groups:
     """Texts by group: all; seeds and expansions, if there are both; capabilities, if several."""
     families = families_of(cases).tolist()
-    texts = [(one, Text(one.text, family)) for one, family in zip(cases, families, strict=True)]
+    texts = [(case, Text(case.text, family)) for case, family in zip(cases, families, strict=True)]
     groups = {ALL_CASES: [text for _, text in texts]}
-    if len({one.kind for one in cases}) > 1:
-        groups[SEEDS] = [text for one, text in texts if one.kind == "seed"]
-        groups[EXPANSIONS] = [text for one, text in texts if one.kind == "expansion"]
-    names = sorted({one.capability for one in cases}, key=natural_order)
+    if len({case.kind for case in cases}) > 1:
+        groups[SEEDS] = [text for case, text in texts if case.kind == "seed"]
+        groups[EXPANSIONS] = [text for case, text in texts if case.kind == "expansion"]
+    names = sorted({case.capability for case in cases}, key=natural_order)
     for name in names if len(names) > 1 else ():
-        groups[name] = [text for one, text in texts if one.capability == name]
+        groups[name] = [text for case, text in texts if case.capability == name]
     return groups
 
 
@@ -143,7 +143,7 @@ def sentences(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
 def productions_of(tree: str) -> frozenset[str]:
     """The productions above a tree's parts of speech."""
     productions = Tree.fromstring(tree).productions()
-    return frozenset(str(one) for one in productions if one.is_nonlexical())
+    return frozenset(str(production) for production in productions if production.is_nonlexical())
 
 
 def read(texts: Iterable[str], tagger: Tagger, parser: ConstituencyParser) -> dict[str, Reading]:
@@ -282,7 +282,7 @@ def merged(measured: Sequence[Diversity]) -> Diversity:
         return measured[0]
     figures = {}
     for name in measured[0].figures:
-        values = [one[name] for one in measured]
+        values = [draw[name] for draw in measured]
         figures[name] = Figure(float(np.mean(values)), min(values), max(values))
     return Diversity(measured[0].cases, figures)
 

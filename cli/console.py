@@ -23,15 +23,9 @@ from typer.core import TyperGroup
 
 from s2lct.errors import S2lctError, S2lctWarning, extra_of
 from s2lct.hub_calls import without_token
-from s2lct.plain_text import plain_lines, words
+from s2lct.plain_text import plain_lines
 
 INTERRUPTED = 130
-_DISK_ERRORS = {
-    getattr(errno, name)
-    for name in words(
-        "ENOSPC EDQUOT EFBIG EACCES EROFS EPERM ENOTDIR EISDIR EEXIST ENAMETOOLONG ELOOP"
-    )
-}
 _QUIET = {
     # transformers takes the first for its own bars, "Loading weights" among them.
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
@@ -112,7 +106,7 @@ def errors_shown() -> Iterator[None]:
             f'pip install "s2lct[{extra}]"',
         )
     except OSError as error:
-        if error.errno not in _DISK_ERRORS:
+        if error.errno in (None, errno.EPIPE):  # no disk's; a reader that left
             raise
         problem = f"{error.filename or 'disk'}: {error.strerror}"
         hint = "make room or choose another --out; the same command then goes on"

@@ -57,8 +57,8 @@ for _group in (scoring, analysis, publishing):
     app.add_typer(_group.app)
 
 
-def _tell_version(asked: bool) -> None:
-    if asked:
+def _show_version(wanted: bool) -> None:
+    if wanted:
         from importlib.metadata import version
 
         console.print(f"s2lct {version('s2lct')}")
@@ -70,7 +70,7 @@ def s2lct(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_tell_version, is_eager=True, help="Show the version and exit."
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
         ),
     ] = False,
 ) -> None:

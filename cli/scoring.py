@@ -33,7 +33,7 @@ SCORING = Panel(app, "Score models")
 )
 def show_scores(scores: score_models.Scores, *, format: Format = "table") -> None:
     """Failure rates side by side, and where they were written."""
-    tell = note if format == "json" else console.print
+    write = note if format == "json" else console.print
     if format == "json":
         show_json(scores.as_json())
     elif scores.results:
@@ -45,13 +45,13 @@ def show_scores(scores: score_models.Scores, *, format: Format = "table") -> Non
     for result in scores.results:
         if (of := result.model.endpoint) is not None:
             days = " to ".join(dict.fromkeys((of.first_day, of.last_day)))
-            tell(
+            write(
                 f"{result.model.name} at {of.url}, which calls it {of.model_reported or '?'}: "
                 f"{of.requests:,} answers of {days}, {of.prompt_tokens:,} tokens read, "
                 f"{of.completion_tokens:,} written. It cannot be scored again."
             )
         if (given := result.model.predictions) is not None:
-            tell(
+            write(
                 f"{result.model.name}: given predictions ({given.file}); they cannot be scored "
                 "again, and are no submission to a leaderboard."
             )
@@ -79,7 +79,7 @@ def show_report(results: list[Result], *, html: Path | None) -> None:
         show_results(group)
     if len(suites) > 1:
         console.print(suites_table(suites))
-    for result in (one for group in suites for one in worst_first(group)):
+    for result in (result for group in suites for result in worst_first(group)):
         words = ", ".join(
             f"{word.item} ({word.pass_to_fail} of {word.expansions})"
             for word in result.flipping_words[:5]
@@ -117,8 +117,10 @@ def show_comparison(
                 f"{path} is partial ({result.selection}): the comparison is of the "
                 f"{compared.cases:,} cases that both have, not of the suite."
             )
-    one, other = (result.model.name for result in compared.results)
-    for table in comparison_tables(one, other, compared.by_capability, compared.both_sides):
+    first_name, second_name = (result.model.name for result in compared.results)
+    for table in comparison_tables(
+        first_name, second_name, compared.by_capability, compared.both_sides
+    ):
         console.print(table)
         console.print()
 
@@ -135,9 +137,9 @@ def show_gate(gate: holding.Gate, *, format: Format = "table") -> None:
     if format == "json":
         show_json(gate.as_json())
     else:
-        for path, one in gate.results:
-            if one.partial:
-                note(f"{path} is partial ({one.selection}): no figure is the suite's.")
+        for path, result in gate.results:
+            if result.partial:
+                note(f"{path} is partial ({result.selection}): no figure is the suite's.")
         console.print(gate_table(gate.checks))
         failed = sum(not check.passed for check in gate.checks)
         show(f"{failed or 'none'} of {len(gate.checks)} checks failed")

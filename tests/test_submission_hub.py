@@ -44,10 +44,10 @@ for seed in range(2):
 def flattered(path: Path) -> Path:
     """A result in which every case that failed passes, with every figure made to fit."""
     outcomes = read_scored(path).outcomes
+    labels = outcomes.labels.copy()
     for number in np.flatnonzero(outcomes.failed):
-        outcomes.labels[number] = min(outcomes.cases[number].passes)
-        outcomes.failed[number] = False
-    return write_result(outcomes, path.parent / "flattered")
+        labels[number] = min(outcomes.cases[number].passes)
+    return write_result(replace(outcomes, labels=labels), path.parent / "flattered")
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,12 @@ def test_a_result_of_a_model_on_a_hub_is_checked_by_asking_it(
     suite = ["--suite", suite_folder]
     result = json.loads(path.read_text())
     assert result["model"]["revision"] == commit
+    stored, moved_on = (
+        stranger.server.files("models", MODEL, revision)["model.safetensors"]
+        for revision in scored.commits
+    )
+    assert newer != commit and moved_on != stored
+
     checker = replace(stranger, home=tmp_path / "checker")
     options = [*suite, "--json"]
     told = checker.try_s2lct("leaderboard", "check", path, *options, "--rescore")

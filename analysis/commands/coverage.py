@@ -145,26 +145,16 @@ def masks(
     if limit is not None and limit < len(texts):
         texts = sorted(texts, key=lambda text: shuffle_key(seed, "limit", text))[:limit]
     encoder = load_encoder(model, device=device)
-    learned = learn_masks(
-        encoder,
-        texts,
-        [sentence.text for sentence in parts.dev],
-        epochs=epochs,
-        learning_rate=lr,
-        seed=seed,
-    )
+    held_out = [sentence.text for sentence in parts.dev]
+    learned = learn_masks(encoder, texts, held_out, epochs=epochs, learning_rate=lr, seed=seed)
     about: dict[str, Any] = {
         "model": model,
         "weights_sha256": encoder.fingerprint,
         "corpus": {"name": read.name, "fingerprint": read.fingerprint, "texts": len(texts)},
         "settings": {"epochs": epochs, "lr": lr, "seed": seed},
-        **learned.masks.about,
+        **learned.about,
     }
-    found = replace(learned.masks, about=about)
+    found = replace(learned, about=about)
     found.save(out / MASKS_FILE)
-    names = (*found.vocabulary.pieces, "")
-    ranked = sorted(range(len(names)), key=lambda n: (-learned.words[n], n))
-    words = {names[n]: round(float(learned.words[n]), 6) for n in ranked}
-    report = json.dumps(about | {"words": words}, indent=1, ensure_ascii=False)
-    write_text(out / REPORT_FILE, report + "\n")
+    write_text(out / REPORT_FILE, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
     return found

@@ -59,26 +59,6 @@ class Masked(NamedTuple):
     pairs: torch.Tensor
 
 
-class LearnedMasks(NamedTuple):
-    """What WIMASK learned.
-
-    Attributes:
-        words: probability that a word is let through, shape (V,); 0 for one that never occurred,
-            1 for a special token.
-        pairs: likewise of pairs, shape (V, V); row i's word receives column j's. Exactly 1/2 where
-            training has not seen the pair.
-        masks: M_W and M_A, and about them how many words and pairs are ``…_kept`` and
-            ``…_seen``; least, mean and greatest of the ``word_probabilities`` of words that occur;
-            the ``fidelity``, which is the share of ``held_out`` texts for which the masked model
-            predicts what the model predicts (the paper's Table 5), and ``fidelity_untrained``, by
-            the layer before its first step. Nothing was masked where that is as high.
-    """
-
-    words: Floats
-    pairs: Floats
-    masks: Masks
-
-
 class Bottleneck(nn.Module):
     """The layer between embeddings of a width and the encoder; V is ``entries``."""
 
@@ -261,8 +241,14 @@ def learn_masks(
     epochs: int = 10,
     learning_rate: float = 1e-5,
     seed: int = 0,
-) -> LearnedMasks:
+) -> Masks:
     """Learn the masks of a model, whose weights stay as they are, and measure their fidelity.
+
+    About them stand the probabilities of words, 1 for special tokens and 0 for words that never
+    occur, the least, mean and greatest of the others, and how many words and pairs are ``…_kept``
+    and ``…_seen``. The ``fidelity`` is the share of held-out texts for which the masked model
+    predicts what the model predicts (the paper's Table 5), ``fidelity_untrained`` that of the layer
+    before its first step: nothing was masked where that is as high.
 
     Args:
         encoder: the model.
@@ -292,9 +278,9 @@ def learn_masks(
     logits = model.bottleneck.pair_logits.weight.detach().view(size, size)
     pairs = logits.sigmoid().cpu().numpy()
     word_mask, pair_mask = words > KEPT_ABOVE, pairs > KEPT_ABOVE
-    pairs_kept = int(pair_mask.sum())
-    np.fill_diagonal(pair_mask, True)
     learned = words[(words > 0) & (words < 1)]
+    ranked = np.argsort(-words, kind="stable").tolist()
+    names = (*vocabulary.pieces, "")
     about = {
         "held_out": len(held_out),
         "fidelity": model.fidelity(tests),
@@ -305,10 +291,12 @@ def learn_masks(
             name: float(of(learned)) if len(learned) else 1.0
             for name, of in (("least", np.min), ("mean", np.mean), ("greatest", np.max))
         },
-        "pairs_kept": pairs_kept,
+        "pairs_kept": int(pair_mask.sum()),
         "pairs_seen": int((pairs != KEPT_ABOVE).sum()),
+        "words": {names[n]: round(float(words[n]), 6) for n in ranked},
     }
-    return LearnedMasks(words, pairs, Masks(vocabulary, word_mask, pair_mask, about))
+    np.fill_diagonal(pair_mask, True)
+    return Masks(vocabulary, word_mask, pair_mask, about)
 
 
 def _train(

@@ -175,13 +175,8 @@ def make(inputs: Inputs) -> Reproduction:
 
 def predicted(judge: Judge, texts: Sequence[str]) -> list[int]:
     """The label that a model gives each text, kept."""
-    asked = fingerprint_of(list(texts))
-    return kept(
-        judge.model.fingerprint,
-        ["labels", str(judge), asked],
-        _LABELS,
-        lambda: judge.labels(texts).tolist(),
-    )
+    inputs = ["labels", str(judge), fingerprint_of(list(texts))]
+    return kept(judge.model.fingerprint, inputs, _LABELS, lambda: judge.labels(texts).tolist())
 
 
 def of_families(cases: Sequence[Case], most: int | None, seed: int) -> list[Case]:
@@ -192,7 +187,7 @@ def of_families(cases: Sequence[Case], most: int | None, seed: int) -> list[Case
     if most is None:
         return list(cases)
     members: dict[str, dict[str, list[Case]]] = {}
-    for case in sorted(cases, key=lambda one: one.kind != "seed"):
+    for case in sorted(cases, key=lambda case: case.kind != "seed"):
         members.setdefault(case.capability, {}).setdefault(case.seed_id, []).append(case)
     chosen: set[str] = set()
     for families in members.values():
@@ -219,7 +214,7 @@ def beside(
             id = content_id("checklist", case.test, str(number), case.text)
             passes = frozenset(map(LABELS.index, case.passes))
             made.append(Case(id, name, "seed", id, case.text, passes))
-        drawn = sorted(made, key=lambda one: shuffle_key(seed, "reproduced", one.id))[:most]
+        drawn = sorted(made, key=lambda case: shuffle_key(seed, "reproduced", case.id))[:most]
         chosen = {case.id for case in drawn}
         cases[name] = [case for case in made if case.id in chosen]
     return cases

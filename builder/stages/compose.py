@@ -139,7 +139,6 @@ def seeds_of(
     pools: Mapping[str, Iterable[Source]],
     *,
     most: int,
-    partners: int,
     accept: Callable[[Seed], bool],
 ) -> list[Seed]:
     """Make up to ``most`` seeds, the slots evenly, the templates by their weights.
@@ -152,8 +151,6 @@ def seeds_of(
         form: its form.
         pools: for each slot, the sentences in drawing order; gone through more than once.
         most: how many seeds to make.
-        partners: sentences of a slot, in drawing order, that may stand beside one of the first
-            slot.
         accept: whether a seed may be taken.
 
     Returns:
@@ -162,7 +159,7 @@ def seeds_of(
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, template in enumerate(form.templates):
         groups.setdefault(tuple(sorted(set(template.slots))), []).append(number)
-    drawing = _Drawing(capability, form, partners, accept)
+    drawing = _Drawing(capability, form, accept)
     streams = [
         drawing.stream([pools[slot] for slot in slots], slots, numbers)
         for slots, numbers in groups.items()
@@ -181,12 +178,9 @@ def seeds_of(
 class _Drawing:
     """What was used how often while a capability's seeds are drawn."""
 
-    def __init__(
-        self, capability: str, form: Form, partners: int, accept: Callable[[Seed], bool]
-    ) -> None:
+    def __init__(self, capability: str, form: Form, accept: Callable[[Seed], bool]) -> None:
         self._capability = capability
         self._form = form
-        self._partners = partners
         self._accept = accept
         self._of_sentence: Counter[str] = Counter()
         self._texts: set[str] = set()
@@ -196,7 +190,7 @@ class _Drawing:
     ) -> Iterator[Seed]:
         """Seeds of templates over the same slots; every sentence once, then once more."""
         for most in range(1, MOST_OF_A_SOURCE + 1):
-            for sources in _tuples(columns, self._partners):
+            for sources in _tuples(columns):
                 if any(self._of_sentence[s.sentence.text] >= most for s in sources):
                     continue
                 found = self._first(dict(zip(slots, sources, strict=True)), numbers)
@@ -236,7 +230,7 @@ class _Drawing:
             yield number, templates[number].variant(rng.randrange(templates[number].variants))
 
 
-def _tuples(columns: Sequence[Iterable[Source]], most: int) -> Iterator[tuple[Source, ...]]:
+def _tuples(columns: Sequence[Iterable[Source]]) -> Iterator[tuple[Source, ...]]:
     """Each sentence of the first column with a few of each other one, random for the two."""
     if len(columns) == 1:
         yield from ((source,) for source in columns[0])
@@ -244,7 +238,7 @@ def _tuples(columns: Sequence[Iterable[Source]], most: int) -> Iterator[tuple[So
     for first in columns[0]:
         partners = [
             sorted(
-                islice(column, most),
+                islice(column, PAIRINGS),
                 key=lambda other: shuffle_key(0, "pair", first.text, other.text),
             )
             for column in columns[1:]
