@@ -24,7 +24,6 @@ from s2lct.analysis.plots import COLOURS, picture, style
 from s2lct.builder.capabilities.files import cases_beside
 from s2lct.builder.models import ConstituencyParser, Tagger
 from s2lct.builder.records import Token
-from s2lct.errors import AnalysisError
 from s2lct.identity import rng_for
 from s2lct.progress import bar
 from s2lct.suite.capability_ids import natural_order
@@ -65,29 +64,23 @@ Groups = Mapping[str, Sequence[Text]]
 def grouped(cases: Sequence[Case]) -> Groups:
     """Texts by group: all; seeds and expansions, if there are both; capabilities, if several."""
     families = families_of(cases).tolist()
-    texts = [(one, Text(one.text, family)) for one, family in zip(cases, families, strict=True)]
+    texts = [(case, Text(case.text, family)) for case, family in zip(cases, families, strict=True)]
     groups = {ALL_CASES: [text for _, text in texts]}
-    if len({one.kind for one in cases}) > 1:
-        groups[SEEDS] = [text for one, text in texts if one.kind == "seed"]
-        groups[EXPANSIONS] = [text for one, text in texts if one.kind == "expansion"]
-    names = sorted({one.capability for one in cases}, key=natural_order)
+    if len({case.kind for case in cases}) > 1:
+        groups[SEEDS] = [text for case, text in texts if case.kind == "seed"]
+        groups[EXPANSIONS] = [text for case, text in texts if case.kind == "expansion"]
+    names = sorted({case.capability for case in cases}, key=natural_order)
     for name in names if len(names) > 1 else ():
-        groups[name] = [text for one, text in texts if one.capability == name]
+        groups[name] = [text for case, text in texts if case.capability == name]
     return groups
 
 
-def checklist_texts(against: str, groups: Iterable[str], capabilities: Sequence[str]) -> Groups:
+def checklist_texts(path: Path, groups: Iterable[str], capabilities: Sequence[str]) -> Groups:
     """CheckList's cases by group.
 
     Groups that are no capability are drawn from the tests of the capabilities named, or all.
     """
-    name, _, path = against.partition(":")
-    if name != "checklist" or not path:
-        raise AnalysisError(
-            f"--against {against}: is not checklist:PATH",
-            hint="write it like checklist:sentiment_mft.jsonl.gz",
-        )
-    cases = read_checklist(Path(path))
+    cases = read_checklist(path)
     if capabilities:
         wanted = {id(case) for named in capabilities for case in cases_beside(cases, named)}
         cases = [case for case in cases if id(case) in wanted]
@@ -143,7 +136,7 @@ def sentences(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
 def productions_of(tree: str) -> frozenset[str]:
     """The productions above a tree's parts of speech."""
     productions = Tree.fromstring(tree).productions()
-    return frozenset(str(one) for one in productions if one.is_nonlexical())
+    return frozenset(str(production) for production in productions if production.is_nonlexical())
 
 
 def read(texts: Iterable[str], tagger: Tagger, parser: ConstituencyParser) -> dict[str, Reading]:
@@ -282,7 +275,7 @@ def merged(measured: Sequence[Diversity]) -> Diversity:
         return measured[0]
     figures = {}
     for name in measured[0].figures:
-        values = [one[name] for one in measured]
+        values = [draw[name] for draw in measured]
         figures[name] = Figure(float(np.mean(values)), min(values), max(values))
     return Diversity(measured[0].cases, figures)
 

@@ -348,7 +348,9 @@ class Retrainer:
         judge = fine_tuned(self._judge, learnt, self._options, seed)
         after = self._scored(judge)
         seen = sentences_of(split.train)
-        unseen = np.array([sentence_key(one.text) not in seen for one in self._tested], dtype=bool)
+        unseen = np.array(
+            [sentence_key(sentence.text) not in seen for sentence in self._tested], dtype=bool
+        )
         accuracy = None
         if unseen.any():
             right = [float(scored[1][unseen].mean()) for scored in (before, after)]
@@ -397,8 +399,8 @@ class Retrainer:
         """
         predicted = judge.labels([row.text for row in self._suite.cases]).tolist()
         rows = zip(self._suite.cases, predicted, strict=True)
-        likeliest = judge.likeliest([one.text for one in self._tested])
-        labels = [LABELS.index(one.label) for one in self._tested]
+        likeliest = judge.likeliest([sentence.text for sentence in self._tested])
+        labels = [LABELS.index(sentence.label) for sentence in self._tested]
         return [label not in row.passes for row, label in rows], likeliest == labels
 
 

@@ -172,10 +172,14 @@ def capability_texts(suite: str, field: Literal["title", "raters"]) -> dict[str,
 
     ``raters`` is what relevance is judged by; a capability without it is left out.
     """
-    words = {one.id: getattr(one, field) for one in load_capabilities()}
+    words = {capability.id: getattr(capability, field) for capability in load_capabilities()}
     if suite and Path(suite).is_dir():
         described = read_description(Path(suite))["capabilities"]
-        words |= {one["id"]: str(one[field]) for one in described if field in one}
+        words |= {
+            capability["id"]: str(capability[field])
+            for capability in described
+            if field in capability
+        }
     return {name: text for name, text in words.items() if text is not None}
 
 
@@ -398,8 +402,10 @@ def evaluate(annotations: Sequence[Annotation], key: Key, *, seed: int = 0) -> S
         study=key.study,
         suite=key.suite,
         suite_fingerprint=key.suite_fingerprint,
-        annotators=tuple(sorted({one.annotator for one in annotations if one.answers})),
-        missing=sum(len(QUESTIONS) - len(one.answers) for one in annotations),
+        annotators=tuple(
+            sorted({annotation.annotator for annotation in annotations if annotation.answers})
+        ),
+        missing=sum(len(QUESTIONS) - len(annotation.answers) for annotation in annotations),
         groups=groups,
         disputed=tuple(disputed_cases(sentiments, relevances, key)),
     )

@@ -162,7 +162,6 @@ class FluentForm:
             form,
             pools,
             most=self.config.most_seeds,
-            partners=PAIRINGS,
             accept=accept,
         )
 

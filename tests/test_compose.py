@@ -90,7 +90,7 @@ WORDED = form_of(
 
 
 def drawn(pool: Sequence[Source], form: Form = WORDED, most: int = 1_000) -> list[Seed]:
-    return seeds_of("LC4", form, {"N": pool}, most=most, partners=1_000, accept=lambda _: True)
+    return seeds_of("LC4", form, {"N": pool}, most=most, accept=lambda _: True)
 
 
 def extended(base: Source, place: int, word: str) -> Extension:
@@ -164,7 +164,7 @@ def test_an_expansion_without_its_inserted_words_is_its_seed(
     base, extension = inserted
     slots = sorted({slot for template in form.templates for slot in template.slots})
     pools = {slot: [base] for slot in slots}
-    for seed in seeds_of("LC4", form, pools, most=3, partners=1_000, accept=lambda _: True):
+    for seed in seeds_of("LC4", form, pools, most=3, accept=lambda _: True):
         template = form.templates[seed.number]
         slot = seed.slots[0]
         made = expansion_of(seed, template, slot, extension, parsed(extension.text))
@@ -225,16 +225,14 @@ def test_annotations_decide(pool: list[Source], data: st.DataObject) -> None:
         asked.append(seed)
         return seed.text.split()[0] not in refused
 
-    seeds = seeds_of("LC4", WORDED, {"N": pool}, most=1_000, partners=1_000, accept=accept)
+    seeds = seeds_of("LC4", WORDED, {"N": pool}, most=1_000, accept=accept)
     assert all(seed.text.split()[0] not in refused for seed in seeds)
     assert {seed.id for seed in seeds} <= {seed.id for seed in asked}
     tried = Counter(seed.sources[0].text for seed in asked)
     assert max(tried.values(), default=0) <= WORDINGS_TRIED * MOST_OF_A_SOURCE
     # What was passed in one build is there in another, where only that is passed.
     passed = {seed.id for seed in seeds}
-    again = seeds_of(
-        "LC4", WORDED, {"N": pool}, most=1_000, partners=1_000, accept=lambda s: s.id in passed
-    )
+    again = seeds_of("LC4", WORDED, {"N": pool}, most=1_000, accept=lambda s: s.id in passed)
     assert again == seeds
 
 

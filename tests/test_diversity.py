@@ -227,10 +227,7 @@ TEST_OF = {one.id: one.checklist.test for one in load_capabilities() if one.chec
 CHECKLIST = [
     {"test": test, "capability": "X", "texts": [f"{text} {number}."], "expected": expected}
     for test, text, expected in [
-        *(
-            (test, "That is not bad", ["positive", "neutral"])
-            for test in sorted({*TEST_OF.values()})
-        ),
+        *((test, "That is not bad", ["positive", "neutral"]) for test in {*TEST_OF.values()}),
         ("Q & A: no", "Do I like it? No", ["negative"]),
     ]
     for number in range(30)
@@ -245,9 +242,8 @@ def checklist_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_checklists_cases_are_read_and_find_their_capability(checklist_path: Path) -> None:
+def test_checklists_cases_find_their_capability(checklist_path: Path) -> None:
     cases = read_checklist(checklist_path)
-    assert [case.text for case in cases] == [row["texts"][0] for row in CHECKLIST]
     assert {case.test for case in cases_beside(cases, "LC4")} == {TEST_OF["LC4"]}
     assert {case.passes for case in cases_beside(cases, "LC10")} == {("negative",)}
     assert {case.passes for case in cases_beside(cases, "LC11")} == {("neutral", "positive")}
@@ -264,7 +260,7 @@ def test_the_command_sets_a_suite_beside_checklist_and_its_corpus(
     suite_folder: Path, checklist_path: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "d.csv"
-    options = ["--against", f"checklist:{checklist_path}", "--draws", 1, "--csv", out]
+    options = ["--checklist", checklist_path, "--draws", 1, "--csv", out]
     shown = invoke(suite_folder, *options, "--html", tmp_path / "d.html")
     cases = load_cases(suite_folder).cases
     counts: dict[str, dict[str, int]] = {}
@@ -281,25 +277,9 @@ def test_the_command_sets_a_suite_beside_checklist_and_its_corpus(
     assert invoke(suite_folder, "--corpus", "none", "--capability", "LC2")
 
 
-def test_a_capability_alone_is_set_beside_its_own_test(suite_folder: Path, tmp_path: Path) -> None:
-    rows = [
-        {"test": TEST_OF[name], "capability": "X", "texts": [text], "expected": ["neutral"]}
-        for name, text in (("LC1", "Red, red, red, red."), ("LC2", "Green."))
-        for _ in range(50)
-    ]
-    path, out = tmp_path / "mft.jsonl", tmp_path / "d.csv"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    options = ["--against", f"checklist:{path}", "--corpus", "none", "--csv", out]
-    invoke(suite_folder, "--capability", "LC2", *options)
-    found = csv.DictReader(out.read_text("utf-8").splitlines())
-    # One word has no pair.
-    assert {row["distinct pairs"] for row in found if row["source"] == "CheckList"} == {"0.0"}
-
-
 def test_bad_options_get_one_clear_error(suite_folder: Path, tmp_path: Path) -> None:
     for options, named in (
-        (["--against", "nonsense.jsonl"], "nonsense.jsonl"),
-        (["--against", "checklist:/nowhere/x.jsonl"], "/nowhere/x.jsonl"),
+        (["--checklist", "/nowhere/x.jsonl"], "/nowhere/x.jsonl"),
         (["--corpus", "csv:/nowhere/films.csv"], "films.csv"),
         (["--capability", "LC77"], "LC77"),
     ):

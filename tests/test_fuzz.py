@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner, Result
 
-from s2lct.builder.capabilities.files import shipped_capability_files
+from s2lct.builder.capabilities.files import capability_files
 from s2lct.cli.main import app
 
 RUNNER = CliRunner()
@@ -92,7 +92,7 @@ def test_damaged_corpora(kind: str, corpus_path: Path, draw: random.Random) -> N
 @settings(FUZZED, max_examples=50)
 @given(draw=draws)
 def test_damaged_capability_files(draw: random.Random) -> None:
-    content = draw.choice(shipped_capability_files()).read_text("utf-8")
+    content = draw.choice([path for _, path in capability_files().values()]).read_text("utf-8")
     tree = yaml.safe_load(content) | {"id": "LC99"}
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "own.yaml"

@@ -6,17 +6,15 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from compute_reference_grammar import base_label, compute, productions, productions_by_tree
+from compute_reference_grammar import compute, productions
 from hypothesis import given
 from hypothesis import strategies as st
-from nltk import Tree
 
 from s2lct.builder.language.grammar import (
     WORD_TAGS,
     LongerProduction,
     ReferenceGrammar,
 )
-from s2lct.errors import CorpusError
 
 SHARED = Path(__file__).parents[2] / "shared"
 TREEBANK = SHARED / "nltk_data" / "corpora" / "treebank.zip"
@@ -97,27 +95,6 @@ def test_extensions_are_those_of_a_brute_force_search(
             assert tuple(rebuilt) == extension.reference_rhs
 
 
-@pytest.mark.parametrize(
-    ("label", "base"),
-    [
-        ("NP-SBJ", "NP"), ("NP=2", "NP"), ("NP-SBJ-1", "NP"), ("ADVP-TMP=3", "ADVP"),
-        ("ADVP|PRT", "ADVP"), ("-LRB-", "-LRB-"), ("-NONE-", "-NONE-"), ("PRP$", "PRP$"),
-        ("``", "``"), ("", ""),
-    ],
-)  # fmt: skip
-def test_base_label(label: str, base: str) -> None:
-    assert base_label(label) == base
-
-
-def test_wrappers_and_words_are_left_out() -> None:
-    expected = [("S", ("NP", "VP", ".")), ("NP", ("PRP",)), ("VP", ("VBZ",))]
-    assert list(productions(SENTENCE)) == expected
-    for wrapper in ("TOP", "ROOT"):
-        assert (
-            list(productions(Tree.fromstring(SENTENCE.replace("(", f"({wrapper}", 1)))) == expected
-        )
-
-
 def test_traces_and_emptied_nodes_are_left_out() -> None:
     tree = """
         (S (NP-SBJ-1 (DT the) (NN film))
@@ -137,14 +114,6 @@ def test_probabilities_are_shares_of_the_left_hand_side() -> None:
     assert reference.probability("NP", ("PRP",)) == pytest.approx(2 / 3)
     assert reference.probability("NP", ("DT",)) == 0
     assert reference.probability("QP", ("CD",)) == 0
-
-
-@pytest.mark.parametrize(
-    "text", ["(NP (NN film)", "Once upon a time", "(S (NP the film) (VP works))"]
-)
-def test_bad_trees_are_named(text: str) -> None:
-    with pytest.raises(CorpusError, match=r"x\.mrg"):
-        productions_by_tree("x.mrg", text)
 
 
 @pytest.mark.shared_data

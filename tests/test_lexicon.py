@@ -59,19 +59,6 @@ def naive_score(senses: list[tuple[int, float, float]]) -> float:
     return weighted / weights
 
 
-eighths = st.integers(0, 8).map(lambda n: n / 8)
-
-
-@given(st.lists(st.tuples(eighths, eighths), min_size=1, max_size=12))
-def test_score_is_the_rank_weighted_mean(scores: list[tuple[float, float]]) -> None:
-    senses = [(rank, *pair) for rank, pair in enumerate(scores, 1)]
-    lines = [f"n\t{rank}\t{p}\t{n}\tword#{rank}\tgloss" for rank, p, n in reversed(senses)]
-    entry = entries_from_text(lines, "own")["word", "noun"]
-    assert entry.score == pytest.approx(naive_score(senses), abs=6e-5)
-    assert entry.pure_neutral == all(p == n == 0 for p, n in scores)
-    assert entry.senses == len(scores)
-
-
 @pytest.mark.parametrize(
     ("word", "pos", "sentiment", "pure"),
     [

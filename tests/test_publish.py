@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from damaged_suites import rewrite
+from damaged_suites import Rows, edited_suite, without_last_family
 from hub_fixtures import HubClient
 from hub_server import MAINTAINER, STRANGER, HubServer
 from made_up_results import make_result
 from typer.testing import CliRunner
 
-from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
 from s2lct.leaderboard.results.read import Suites, read_result, recompute
 from s2lct.suite.cases import load_cases
@@ -123,34 +121,21 @@ def publisher(process: Publisher) -> Iterator[Publisher]:
     process.server.heal()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def smaller(suite_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The suite without LC8's last family, as an older version had it."""
     folder = tmp_path_factory.mktemp("older") / "films"
-    shutil.copytree(suite_folder, folder)
-    rewrite(folder, "LC8", drop_last_family)
-    assert verify_suite(folder) == []
-    return folder
+    return edited_suite(suite_folder, folder, "1.0.0", without_last_family("LC8"))
 
 
-def drop_last_family(rows: list[dict[str, Any]]) -> None:
-    last = rows[-1]["seed_id"]
-    rows[:] = [row for row in rows if row["seed_id"] != last]
-
-
-def relabel_first_family(rows: list[dict[str, Any]]) -> None:
-    first = rows[0]["seed_id"]
+def relabelled(name: str, rows: Rows) -> Rows:
+    """The first family of a capability with the other label."""
     for row in rows:
-        if row["seed_id"] == first:
+        if name == "LC9" and row["seed_id"] == rows[0]["seed_id"]:
             row["label"] = 2 if row["label"] == 0 else 0
             row["labels"] = [row["label"]]
             row["sources"] = [source | {"label": row["label"]} for source in row["sources"]]
-
-
-def copied(folder: Path, to: Path, change: Callable[[list[dict[str, Any]]], None]) -> Path:
-    shutil.copytree(folder, to)
-    rewrite(to, "LC9", change)
-    return to
+    return rows
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -161,94 +146,69 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_the_first_version_is_a_native_benchmark(publisher: Publisher, suite_folder: Path) -> None:
-    before = contents(suite_folder)
-    told = publisher.done("dataset", suite_folder, "--repo", REPO, "--version", "1.2.0")
-    assert "v1.2.0" in told
+    before, command = contents(suite_folder), ("dataset", suite_folder, "--repo", REPO)
+    assert "v1.2.0" in publisher.done(*command, "--version", "1.2.0")
     repo = publisher.server.repo("dataset", REPO)
     assert repo.tags["v1.2.0"] == repo.branches["main"]
     files = publisher.server.files("dataset", REPO)
     suite = json.loads(files["suite.json"])
-    assert suite["version"] == "1.2.0"
     built = json.loads((suite_folder / "suite.json").read_text())
+    assert suite["version"] == "1.2.0"
     assert suite["fingerprint"] == built["fingerprint"]
-    tasks = {
-        task["id"]: (task["config"], task["split"])
-        for task in yaml.safe_load(files["eval.yaml"])["tasks"]
-    }
+    tasks = yaml.safe_load(files["eval.yaml"])["tasks"]
     splits = {"all": "test"} | {name.lower(): name for name in suite["files"]}
-    assert tasks == {task: ("harness", split) for task, split in splits.items()}
-    assert "## 1.2.0" in files["CHANGELOG.md"].decode()
+    assert {task["id"]: task["split"] for task in tasks} == splits
     for file in suite["files"].values():
         assert files[file["path"]] == (suite_folder / file["path"]).read_bytes()
     assert contents(suite_folder) == before
     place = str(Path(built["options"]["corpus"].partition(":")[2]).parent)
     assert not any(place.encode() in content for content in files.values())
-    commits = len(repo.history("main"))
     for options in (("--version", "1.2.0"), ()):
-        assert "nothing to do" in publisher.done("dataset", suite_folder, "--repo", REPO, *options)
-    assert len(repo.history("main")) == commits
-    publisher.refused("dataset", suite_folder, "--repo", REPO, "--version", "1.2.1")
+        assert "nothing to do" in publisher.done(*command, *options)
+    assert len(repo.history("main")) == 2
+    publisher.refused(*command, "--version", "1.2.1")
 
 
-def test_added_cases_are_a_minor_version(
-    publisher: Publisher, smaller: Path, suite_folder: Path
+def test_each_version_is_the_one_that_is_due(
+    publisher: Publisher, smaller: Path, suite_folder: Path, tmp_path: Path
 ) -> None:
     command = ("dataset", suite_folder, "--repo", REPO)
     publisher.done("dataset", smaller, "--repo", REPO, "--version", "1.0.0")
-    first = publisher.tags()["v1.0.0"]
     before = publisher.server.files("dataset", REPO)
     publisher.server.requests.clear()
-    told = publisher.done(*command, "--dry-run", token="")
-    assert "1.0.0 → 1.1.0" in told
+    assert "1.0.0 → 1.1.0" in publisher.done(*command, "--dry-run", token="")
     assert {request.method for request in publisher.server.requests} <= {"GET", "HEAD"}
-    assert publisher.server.files("dataset", REPO) == before
     for wrong in ("1.0.0", "2.0.0"):
         assert "1.1.0" in publisher.refused(*command, "--version", wrong)
-    assert set(publisher.tags()) == {"v1.0.0"}
+    assert publisher.server.files("dataset", REPO) == before
     assert "LC8: 1 seed" in publisher.done(*command, "--version", "1.1.0")
-    assert publisher.tags()["v1.0.0"] == first
-    changelog = publisher.server.files("dataset", REPO)["CHANGELOG.md"].decode()
-    places = [changelog.index(text) for text in ("## 1.1.0", "LC8: 1 seed", "## 1.0.0")]
-    assert places == sorted(places)
-
-
-def test_what_goes_or_is_relabelled_is_a_major_version(
-    publisher: Publisher, smaller: Path, suite_folder: Path, tmp_path: Path
-) -> None:
-    publisher.done("dataset", suite_folder, "--repo", REPO, "--version", "1.0.0")
-    refused = publisher.refused("dataset", smaller, "--repo", REPO, "--version", "1.0.1")
-    assert "2.0.0" in refused
-    relabelled = copied(suite_folder, tmp_path / "relabelled", relabel_first_family)
-    assert "relabelled" in publisher.done("dataset", relabelled, "--repo", REPO)
-    assert set(publisher.tags()) == {"v1.0.0", "v2.0.0"}
-
-
-def test_a_card_alone_is_a_patch(publisher: Publisher, suite_folder: Path, tmp_path: Path) -> None:
-    publisher.done("dataset", suite_folder, "--repo", REPO, "--version", "1.0.0")
-    other = Path(shutil.copytree(suite_folder, tmp_path / "other"))
-    suite = json.loads((other / "suite.json").read_text())
+    described = Path(shutil.copytree(suite_folder, tmp_path / "described"))
+    suite = json.loads((described / "suite.json").read_text())
     suite["corpus"]["description"] = "Sentences about films, described better"
-    (other / "suite.json").write_text(json.dumps(suite))
-    publisher.refused("dataset", other, "--repo", REPO, "--version", "1.1.0")
-    publisher.done("dataset", other, "--repo", REPO, "--version", "1.0.1")
-    assert "described better" in publisher.server.files("dataset", REPO)["README.md"].decode()
+    (described / "suite.json").write_text(json.dumps(suite))
+    publisher.done("dataset", described, "--repo", REPO, "--version", "1.1.1")
+    changed = edited_suite(suite_folder, tmp_path / "relabelled", "1.0.0", relabelled)
+    assert "relabelled" in publisher.done("dataset", changed, "--repo", REPO)
+    assert list(publisher.tags()) == ["v1.0.0", "v1.1.0", "v1.1.1", "v2.0.0"]
+    assert publisher.server.files("dataset", REPO, "v1.0.0") == before
+    changelog = publisher.server.files("dataset", REPO)["CHANGELOG.md"].decode()
+    places = [changelog.index(f"## {version[1:]}") for version in publisher.tags()]
+    assert places == sorted(places, reverse=True)
 
 
-@pytest.mark.parametrize("named", ["fingerprint", "suite.json", "--version v1", "--repo not"])
 def test_what_is_no_suite_version_or_repository_is_refused(
-    publisher: Publisher, suite_folder: Path, tmp_path: Path, named: str
+    publisher: Publisher, suite_folder: Path, tmp_path: Path
 ) -> None:
-    folder, options = tmp_path / "suite", ["--repo", REPO]
-    if named != "suite.json":
-        shutil.copytree(suite_folder, folder)
-        suite = json.loads((folder / "suite.json").read_text())
-    if named == "fingerprint":
-        (folder / "suite.json").write_text(json.dumps(suite | {"fingerprint": "0" * 64}))
-    elif named == "--version v1":
-        options += ["--version", "v1"]
-    elif named == "--repo not":
-        options = ["--repo", "not a name"]
-    assert named in publisher.refused("dataset", folder, *options)
+    broken = Path(shutil.copytree(suite_folder, tmp_path / "suite"))
+    suite = json.loads((broken / "suite.json").read_text())
+    (broken / "suite.json").write_text(json.dumps(suite | {"fingerprint": "0" * 64}))
+    for named, folder, *options in (
+        ("fingerprint", broken, "--repo", REPO),
+        ("suite.json", tmp_path, "--repo", REPO),
+        ("--version v1", suite_folder, "--repo", REPO, "--version", "v1"),
+        ("--repo not", suite_folder, "--repo", "not a name"),
+    ):
+        assert named in publisher.refused("dataset", folder, *options)
     assert not publisher.server.repos
 
 
@@ -256,95 +216,69 @@ def test_a_proposal_is_tagged_once_it_is_merged(
     publisher: Publisher, smaller: Path, suite_folder: Path
 ) -> None:
     publisher.done("dataset", smaller, "--repo", REPO, "--version", "1.0.0")
-    before = publisher.server.files("dataset", REPO)
     command = ("dataset", suite_folder, "--repo", REPO, "--version", "1.1.0")
     assert "/discussions/1" in publisher.done(*command, "--create-pr", token=STRANGER.token)
-    assert publisher.server.files("dataset", REPO) == before
     assert set(publisher.tags()) == {"v1.0.0"}
     repo = publisher.server.repo("dataset", REPO)
+    assert len(repo.history("main")) == 2
     repo.merge(1)
-    commits = len(repo.history("main"))
     publisher.done(*command)
     assert repo.tags["v1.1.0"] == repo.branches["main"]
-    assert len(repo.history("main")) == commits
+    assert len(repo.history("main")) == 3
 
 
 # Failures
 
-
-@pytest.fixture(scope="module")
-def release(process: Publisher, smaller: Path) -> dict[Any, Any]:
-    """What the Hub keeps once 1.0.0 is released."""
-    process.server.repos.clear()
-    process.done("dataset", smaller, "--repo", REPO, "--version", "1.0.0")
-    return copy.deepcopy(process.server.repos)
-
-
-@pytest.fixture
-def released(publisher: Publisher, release: dict[Any, Any]) -> Publisher:
-    """A Hub with 1.0.0."""
-    publisher.server.repos.update(copy.deepcopy(release))
-    return publisher
+COMMIT = "/commit/main"
+FAULTS: list[tuple[str, dict[str, Any]]] = [
+    ("500", {"status": 500, "path": COMMIT, "times": None}),
+    ("network", {"status": 0, "path": COMMIT, "times": None}),
+    ("412", {"status": 412, "path": COMMIT}),
+    ("37 seconds", {"status": 429, "path": COMMIT, "times": None, "retry_after": 37}),
+    ("hf auth login", {"status": 401, "path": COMMIT}),
+    (REPO, {"status": 400, "path": "/api/validate-yaml"}),
+    ("500", {"status": 500, "path": "/tree/", "times": None}),
+]
 
 
-Fault = Callable[[HubServer], None]
-COMMIT, TAG, TREE = r"/commit/main", r"/tag/", r"/tree/"
-FAULTS: dict[str, tuple[Fault, str]] = {
-    "500 at the commit": (lambda hub: hub.fail_next(500, COMMIT, None), "500"),
-    "a cut commit": (lambda hub: hub.fail_next(0, COMMIT, None), "network"),
-    "a commit in between": (lambda hub: hub.fail_next(412, COMMIT), "412"),
-    "429": (lambda hub: hub.fail_next(429, COMMIT, None, retry_after=37), "37 seconds"),
-    "401": (lambda hub: hub.fail_next(401, COMMIT), "hf auth login"),
-    "a refused card": (lambda hub: hub.fail_next(400, "/api/validate-yaml"), REPO),
-    "500 at reading": (lambda hub: hub.fail_next(500, TREE, None), "500"),
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
 def test_a_failure_leaves_the_old_version_whole(
-    released: Publisher, suite_folder: Path, fault: str
+    publisher: Publisher, smaller: Path, suite_folder: Path
 ) -> None:
-    before, tags = released.server.files("dataset", REPO), released.tags()
-    fail, named = FAULTS[fault]
-    fail(released.server)
+    publisher.done("dataset", smaller, "--repo", REPO, "--version", "1.0.0")
+    before, tags = publisher.server.files("dataset", REPO), publisher.tags()
     command = ("dataset", suite_folder, "--repo", REPO, "--version", "1.1.0")
-    assert named in released.refused(*command)
-    assert released.server.files("dataset", REPO) == before
-    assert released.tags() == tags
-    released.server.heal()
-    released.done(*command)
-    assert set(released.tags()) == {"v1.0.0", "v1.1.0"}
+    for named, fault in FAULTS:
+        publisher.server.fail_next(**fault)
+        assert named in publisher.refused(*command), fault
+        assert publisher.server.files("dataset", REPO) == before
+        assert publisher.tags() == tags
+        publisher.server.heal()
+    publisher.done(*command)
+    assert set(publisher.tags()) == {"v1.0.0", "v1.1.0"}
 
 
-@pytest.mark.parametrize("fault", ["answered with 500", "cut off", "no tag"])
+@pytest.mark.parametrize(("status", "path"), [(0, COMMIT), (500, "/tag/")])
 def test_what_was_not_finished_is_finished_by_the_repeat(
-    publisher: Publisher, suite_folder: Path, fault: str
+    publisher: Publisher, suite_folder: Path, status: int, path: str
 ) -> None:
-    if fault == "cut off":
-        publisher.server.fail_next(0, COMMIT, after_handling=True)
-    elif fault == "no tag":
-        publisher.server.fail_next(500, TAG, None)
-    else:
-        publisher.server.fail_next(500, COMMIT, after_handling=True)
+    times, handled = (1, True) if path == COMMIT else (None, False)
+    publisher.server.fail_next(status, path, times, after_handling=handled)
     command = ("dataset", suite_folder, "--repo", REPO, "--version", "1.0.0")
     code, _ = publisher.attempt(*command)
     repo = publisher.server.repo("dataset", REPO)
-    commits = len(repo.history("main"))
     publisher.server.heal()
     if code:
         assert not repo.tags
         publisher.done(*command)
-    assert len(repo.history("main")) == commits == 2
+    assert len(repo.history("main")) == 2
     assert repo.tags == {"v1.0.0": repo.branches["main"]}
 
 
-@pytest.mark.parametrize("token", ["hf_NobodyKnowsThisTokenAtAll", STRANGER.token])
-def test_who_may_not_write_is_told_to_log_in(
-    publisher: Publisher, suite_folder: Path, token: str
-) -> None:
-    refused = publisher.refused("dataset", suite_folder, "--repo", REPO, token=token)
-    assert "log in with" in refused
-    assert "hf_Nobody" not in refused
+def test_who_may_not_write_is_told_to_log_in(publisher: Publisher, suite_folder: Path) -> None:
+    for token in ("hf_NobodyKnowsThisTokenAtAll", STRANGER.token):
+        refused = publisher.refused("dataset", suite_folder, "--repo", REPO, token=token)
+        assert "log in with" in refused
+        assert "hf_Nobody" not in refused
     assert not publisher.server.repos
 
 

@@ -39,7 +39,8 @@ from s2lct.errors import AnalysisError
 from s2lct.labels import LABELS
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.models.network import Network
-from s2lct.suite.cases import Case, SuiteCases
+from s2lct.suite import cases
+from s2lct.suite.cases import Case, SuiteCases, load_cases
 
 THREE = ("negative", "neutral", "positive")
 
@@ -81,7 +82,9 @@ def made_up_suite() -> SuiteCases:
         rows.append(case(f"{name}e", "LC9", f"Also: {text}", label, [sentence], seed_id=name))
         other = sentence if number % 3 == 0 else sentence.replace("film", "series")
         text = f'Do I say "{other}" No.'
-        rows.append(case(f"n{number}", "LC10", text, 2 - label, [other]))
+        # A neutral sentence stands in several cases.
+        sources = [other, f"It is one of {number % 12} films."]
+        rows.append(case(f"n{number}", "LC10", text, 2 - label, sources))
     return SuiteCases("made up", "1.0.0", "1" * 64, tuple(rows))
 
 
@@ -115,23 +118,9 @@ def test_every_family_is_held_out_once_in_ten_seeds() -> None:
         assert tested == Counter(r.id for r in SUITE.cases if r.capability == "LC9")
 
 
-def test_cases_with_a_sentence_of_both_sides_are_left_out() -> None:
-    # Two neutral sentences stand in all cases, a positive sentence joins cases of both.
-    rows = [
-        case(f"f{n}", "LC7", f"case {n}", 0, [f"hub {n % 2}", "both" if n in (4, 5) else f"p{n}"])
-        for n in range(10)
-    ] + [case(f"g{n}", "LC7", f"alone {n}", 0, [f"q{n}"]) for n in range(4)]
-    left_out = set()
-    for seed in range(6):
-        split = split_of(rows, ["LC7"], seed)
-        shared = {row.id for row in split.test} & {"f4", "f5"}
-        if len(shared) == 1:
-            left_out |= {"f4", "f5"} - shared
-            assert not left_out & {row.id for row in split.train}
-    assert left_out
-
-
-def test_too_few_sentences_are_refused() -> None:
+def test_too_few_sentences_and_models_without_weights_are_refused() -> None:
+    with pytest.raises(AnalysisError, match="vader"):
+        Retrainer(Judge(load_classifier("vader")), SUITE, None, OPTIONS)
     rows = [case(f"f{n}", "LC5", f"case {n}", 1, ["the same"]) for n in range(9)]
     with pytest.raises(AnalysisError, match="9 seeds"):
         split_of(rows, ["LC5"])
@@ -266,11 +255,6 @@ def test_binary_models_leave_out_neutral_cases() -> None:
         retrainer.run("LC5", ["LC5"], 0)
 
 
-def test_models_without_weights_are_refused() -> None:
-    with pytest.raises(AnalysisError, match="vader"):
-        Retrainer(Judge(load_classifier("vader")), SUITE, None, OPTIONS)
-
-
 def outcome(name: str, family: int, before: bool, after: bool) -> Outcome:
     return Outcome(name, "LC9", family, before, after)
 
@@ -309,37 +293,27 @@ def test_the_matrix_has_a_cell_for_each_pair() -> None:
         assert set(training.changes) == set(capabilities)
         # Over two seeds the held-out cases of two folds.
         total = sum(one.capability == training.name for one in SUITE.cases)
-        assert training.changes[training.name].cases == pytest.approx(0.2 * total, abs=4)
+        assert 0 < training.changes[training.name].cases < total / 2
     failed = Training("LC5", ("LC5",), "too <few> families")
     page = html_page(replace(matrix, model="<i>tiny</i>", trainings=(*matrix.trainings, failed)))
     assert page.count("<table") == 1 + 2
-    assert "<i>" not in page
-    assert "<few>" not in page
-    assert "http" not in page
+    assert not [part for part in ("<i>", "<few>", "http") if part in page]
 
 
-def test_the_embedded_models_train_as_transformers_models(tmp_path: Path) -> None:
-    from s2lct.leaderboard.models.network import SequenceClassifier
-    from s2lct.leaderboard.models.sentiment_head import embedded_network
-    from s2lct.leaderboard.scoring.ask import probabilities_of
-
+def test_the_embedded_models_are_trained_as_a_copy() -> None:
+    judge = Judge(load_classifier("embedded-3class"))
     texts = [row.text for row in SUITE.cases[:12]]
-    for name in ("embedded-2class", "embedded-3class"):
-        shipped = SequenceClassifier(name)
-        tokenizer, model = embedded_network(name)
-        network = Network(tokenizer, model, name)
-        expected = probabilities_of(shipped, texts)
-        assert probabilities_of(network, texts) == pytest.approx(expected, abs=1e-5)
-    judge = Judge(network)
-    examples = [Example(row.text, row.label) for row in SUITE.cases[:16]]
     before = judge.support(texts, [0] * len(texts))
+    examples = [Example(row.text, row.label) for row in SUITE.cases[:16]]
     trained = fine_tuned(judge, examples, TrainOptions(lr=1e-4))
-    after = trained.support(texts, [0] * len(texts))
-    assert np.abs(before - after).max() > 0.01
+    assert np.abs(before - trained.support(texts, [0] * len(texts))).max() > 0.01
     assert judge.support(texts, [0] * len(texts)) == pytest.approx(before)
 
 
-def test_the_command_trains_on_each_capability(suite_folder: Path, tmp_path: Path) -> None:
+def test_the_command_trains_on_each_capability(
+    suite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cases, "load_cases", lambda suite: load_cases(suite).select(["LC2", "LC4"]))
     model, out = tmp_path / "tiny", tmp_path / "out"
     network = tiny()
     network.model.save_pretrained(model)
@@ -348,7 +322,7 @@ def test_the_command_trains_on_each_capability(suite_folder: Path, tmp_path: Pat
     done = CliRunner().invoke(app, [*arguments, "--on", "each", "--epochs", "0.1"])
     assert done.exit_code == 0, done.output
     matrix = TypeAdapter(Matrix).validate_json((out / "retrain.json").read_bytes())
-    assert [training.name for training in matrix.trainings] == list(matrix.capabilities)
+    assert [training.name for training in matrix.trainings] == ["LC2", "LC4"]
     trained = [training for training in matrix.trainings if not training.problem]
     assert trained
     assert all(training.corpus is not None for training in trained)

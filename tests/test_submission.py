@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -137,10 +138,10 @@ def flattered(path: Path) -> Path:
     """A result in which every case that failed passes, with every figure made to fit."""
     outcomes = read_outcomes(path, read_result(path), SUITE)
     assert outcomes.failed.any()
+    labels = outcomes.labels.copy()
     for number in np.flatnonzero(outcomes.failed):
-        outcomes.labels[number] = min(SUITE.cases[number].passes)
-        outcomes.failed[number] = False
-    return write_result(outcomes, path.parent / "flattered")
+        labels[number] = min(SUITE.cases[number].passes)
+    return write_result(replace(outcomes, labels=labels), path.parent / "flattered")
 
 
 def test_a_flattered_result_is_found_by_asking_the_model(sent: Submission) -> None:
@@ -251,18 +252,6 @@ def test_twenty_false_labels_never_pass(
     chosen = rng.choice(CASES, 20, replace=False)
     false[chosen] = (false[chosen] + rng.integers(1, 3, 20)) % 3
     assert faults_of(probabilities, false, monkeypatch)
-
-
-def test_rounding_is_excused_in_few_cases(monkeypatch: pytest.MonkeyPatch) -> None:
-    probabilities = ordinary(np.random.default_rng(1))
-    for near, passes in ((39, True), (40, False)):
-        said = probabilities.copy()
-        said[:near] = [0.45002, 0.44998, 0.1]
-        elsewhere = said.argmax(axis=1)
-        elsewhere[:3] = 1
-        assert (not faults_of(said, elsewhere, monkeypatch)) is passes
-        elsewhere[:3] = 2  # no near-tie has that label
-        assert faults_of(said, elsewhere, monkeypatch)
 
 
 def test_the_command_answers_by_lines_json_and_exit_code(

@@ -6,7 +6,6 @@ import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -45,10 +44,10 @@ for seed in range(2):
 def flattered(path: Path) -> Path:
     """A result in which every case that failed passes, with every figure made to fit."""
     outcomes = read_scored(path).outcomes
+    labels = outcomes.labels.copy()
     for number in np.flatnonzero(outcomes.failed):
-        outcomes.labels[number] = min(outcomes.cases[number].passes)
-        outcomes.failed[number] = False
-    return write_result(outcomes, path.parent / "flattered")
+        labels[number] = min(outcomes.cases[number].passes)
+    return write_result(replace(outcomes, labels=labels), path.parent / "flattered")
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,6 @@ def test_a_result_of_a_model_on_a_hub_is_checked_by_asking_it(
         stranger.server.files("models", MODEL, revision)["model.safetensors"]
         for revision in scored.commits
     )
-    assert result["model"]["weights_sha256"] == sha256(stored).hexdigest()
     assert newer != commit and moved_on != stored
 
     checker = replace(stranger, home=tmp_path / "checker")

@@ -67,24 +67,28 @@ class Aggregate:
 def aggregate(explanations: Sequence[Explanation]) -> list[Aggregate]:
     """What holds the failures, capability by capability, by number."""
     failing: dict[str, list[Explanation]] = {}
-    for one in explanations:
-        failing.setdefault(one.capability, []).append(one)
+    for explanation in explanations:
+        failing.setdefault(explanation.capability, []).append(explanation)
     return [_aggregate(name, failing[name]) for name in sorted(failing, key=natural_order)]
 
 
 def _aggregate(capability: str, failing: Sequence[Explanation]) -> Aggregate:
-    held = Counter(word for one in failing for word in {kept.text.lower() for kept in one.kept})
-    having = Counter(word for one in failing for word in {each.text.lower() for each in one.words})
+    held = Counter(
+        word for failure in failing for word in {kept.text.lower() for kept in failure.kept}
+    )
+    having = Counter(
+        word for failure in failing for word in {each.text.lower() for each in failure.words}
+    )
     words = sorted(
         (word for word in held if word[0].isalnum()),
         key=lambda word: (-held[word], having[word], word),
     )
-    parts = [{word.part for word in one.kept} for one in failing]
+    parts = [{word.part for word in failure.kept} for failure in failing]
     return Aggregate(
         capability=capability,
         failures=len(failing),
-        kept=fmean(len(one.kept) for one in failing),
-        words=fmean(len(one.words) for one in failing),
+        kept=fmean(len(failure.kept) for failure in failing),
+        words=fmean(len(failure.words) for failure in failing),
         template=sum("template" in of for of in parts),
         source_alone=parts.count({"source"}),
         unprompted=parts.count(set()),
@@ -96,13 +100,13 @@ def conclusion(file: ExplanationFile) -> str:
     """What holds the failures, in a sentence."""
     found = aggregate(file.explanations)
     failing = file.explanations
-    kept = fmean(len(one.kept) for one in failing)
-    words = fmean(len(one.words) for one in failing)
+    kept = fmean(len(failure.kept) for failure in failing)
+    words = fmean(len(failure.words) for failure in failing)
     return (
         f"{file.model} is held to wrong predictions by {kept:.1f} of {words:.0f} words in the "
-        f"mean; {sum(one.source_alone for one in found)} of {len(failing)} failures rest on the "
+        f"mean; {sum(of.source_alone for of in found)} of {len(failing)} failures rest on the "
         "corpus sentence alone, not on what makes the capability, and "
-        f"{sum(one.unprompted for one in found)} need no word at all."
+        f"{sum(of.unprompted for of in found)} need no word at all."
     )
 
 
@@ -111,13 +115,13 @@ def aggregate_table(file: ExplanationFile) -> Table:
     columns = ("", "failures", "words kept", "template", "sentence alone", "masked too")
     rows = [
         [
-            one.capability,
-            str(one.failures),
-            f"{one.kept:.1f} of {one.words:.0f}",
-            *map(str, (one.template, one.source_alone, one.unprompted)),
-            one.commonest.replace(", ", "\n"),
+            of.capability,
+            str(of.failures),
+            f"{of.kept:.1f} of {of.words:.0f}",
+            *map(str, (of.template, of.source_alone, of.unprompted)),
+            of.commonest.replace(", ", "\n"),
         ]
-        for one in aggregate(file.explanations)
+        for of in aggregate(file.explanations)
     ]
     title = f"{file.model}: what holds its failures (words: sets with it/failures with it)"
     return Table((*columns, "words in most sets"), rows, title)
@@ -126,8 +130,8 @@ def aggregate_table(file: ExplanationFile) -> Table:
 def html_page(file: ExplanationFile) -> str:
     """The explanations as one HTML page that needs no network."""
     shown: dict[str, list[Explanation]] = {}
-    for one in file.explanations:
-        shown.setdefault(one.capability, []).append(one)
+    for failure in file.explanations:
+        shown.setdefault(failure.capability, []).append(failure)
     titles = {name: f"{words.short} {name}" for name, words in capability_words(shown).items()}
     template = page_templates("s2lct.analysis.explain").get_template("explain.html.jinja")
     return template.render(

@@ -82,7 +82,9 @@ def _template_places(text: str, template: str) -> list[tuple[int, int]]:
         return [(start, start + len(rewritten))] if start >= 0 else []
     edges = [0, *(edge for slot in slots for edge in slot.span()), len(template)]
     wordings = [template[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True)]
-    found = re.fullmatch("(.*?)".join(f"({re.escape(one)})" for one in wordings), text, re.DOTALL)
+    found = re.fullmatch(
+        "(.*?)".join(f"({re.escape(wording)})" for wording in wordings), text, re.DOTALL
+    )
     if found is None:
         return []
     places = [found.span(2 * number + 1) for number in range(len(wordings))]

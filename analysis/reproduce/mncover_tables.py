@@ -230,12 +230,11 @@ def accuracy_rows(found: Mapping[str, Sequence[float]], added: Sequence[int]) ->
     printed = described("mncover-table4")["printed"].values()
     rows: Rows = []
     for (name, values), texts, figure in zip(found.items(), added, printed, strict=True):
-        differences = np.subtract(values, base)
-        paired = [100 * float(differences.mean()), 100 * reach(differences.tolist())]
-        against = [None, None] if values is base else paired
-        rows.append(
-            [name, texts, 100 * float(np.mean(values)), 100 * reach(values), *against, figure]
-        )
+        cells: list[Cell] = []
+        for shown in (values, np.subtract(values, base).tolist()):
+            cells += [100 * float(np.mean(shown)), 100 * reach(shown) if len(shown) > 1 else None]
+        rows.append([name, texts, *cells, figure])
+    rows[0][4:6] = [None, None]
     return rows
 
 
@@ -244,6 +243,8 @@ def accuracy_verdict(found: Mapping[str, Sequence[float]]) -> str:
     _, by_chance, guided = found.values()
     differences = (100 * np.subtract(guided, by_chance)).tolist()
     points, most = float(np.mean(differences)), reach(differences)
+    if len(differences) < 2:
+        return f"Algorithm 1 against as many random texts: {points:+.2f} points, of one training."
     begins = f"Algorithm 1 against as many random texts: {points:+.2f} ± {most:.2f} points"
     if abs(points) <= most:
         return f"{begins}: no difference, as in the paper, where random texts are ahead on SST-2."

@@ -29,16 +29,6 @@ _MODULES = {
     "mncover-figure4": "mncover_filtering:figure4",
 }
 """Whose function is not of the module ``s2lct_tables`` or ``mncover_tables``."""
-_HINTS = {
-    "model": "name one or more: --model embedded-2class --model embedded-3class",
-    "suite": "name the folder that `s2lct build` wrote, or a Hub id: --suite dist/s2lct",
-    "checklist": "name the file of CheckList's tests: --checklist sentiment_mft.jsonl.gz",
-    "reference": "name what sets the ranges, best what the model was trained on: "
-    "--reference sst:PATH",
-    "key": "pass --key study/key.json and --annotations FILE; `s2lct study export` writes the "
-    "forms",
-    "annotations": "pass --annotations FILE, of a form that was filled in",
-}
 _LABELS = TypeAdapter(list[int])
 Cell = str | int | float | None
 
@@ -70,7 +60,10 @@ class Inputs:
         """
         for option in options:
             if not getattr(self, option):
-                raise AnalysisError(f"{self.name}: no --{option} is given", hint=_HINTS[option])
+                raise AnalysisError(
+                    f"{self.name}: no --{option} is given",
+                    hint=f"give --{option}; `s2lct reproduce --help` says what it takes",
+                )
 
     def judge(self, model: str) -> Judge:
         """A model by name, with what its classes mean."""
@@ -175,13 +168,8 @@ def make(inputs: Inputs) -> Reproduction:
 
 def predicted(judge: Judge, texts: Sequence[str]) -> list[int]:
     """The label that a model gives each text, kept."""
-    asked = fingerprint_of(list(texts))
-    return kept(
-        judge.model.fingerprint,
-        ["labels", str(judge), asked],
-        _LABELS,
-        lambda: judge.labels(texts).tolist(),
-    )
+    inputs = ["labels", str(judge), fingerprint_of(list(texts))]
+    return kept(judge.model.fingerprint, inputs, _LABELS, lambda: judge.labels(texts).tolist())
 
 
 def of_families(cases: Sequence[Case], most: int | None, seed: int) -> list[Case]:
@@ -192,7 +180,7 @@ def of_families(cases: Sequence[Case], most: int | None, seed: int) -> list[Case
     if most is None:
         return list(cases)
     members: dict[str, dict[str, list[Case]]] = {}
-    for case in sorted(cases, key=lambda one: one.kind != "seed"):
+    for case in sorted(cases, key=lambda case: case.kind != "seed"):
         members.setdefault(case.capability, {}).setdefault(case.seed_id, []).append(case)
     chosen: set[str] = set()
     for families in members.values():
@@ -219,7 +207,7 @@ def beside(
             id = content_id("checklist", case.test, str(number), case.text)
             passes = frozenset(map(LABELS.index, case.passes))
             made.append(Case(id, name, "seed", id, case.text, passes))
-        drawn = sorted(made, key=lambda one: shuffle_key(seed, "reproduced", one.id))[:most]
+        drawn = sorted(made, key=lambda case: shuffle_key(seed, "reproduced", case.id))[:most]
         chosen = {case.id for case in drawn}
         cases[name] = [case for case in made if case.id in chosen]
     return cases

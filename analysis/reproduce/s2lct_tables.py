@@ -263,7 +263,7 @@ def coverage(inputs: Inputs) -> Reproduction:
         for place in sorted({-(-len(sizes) * part // 4) - 1 for part in (1, 2, 3, 4)}):
             row: list[Cell] = [model, name, sizes[place]]
             for curve in (of[metric] for metric in metrics):
-                row += [100 * one[place] for one in (curve.mean, curve.low, curve.high)]
+                row += [100 * values[place] for values in (curve.mean, curve.low, curve.high)]
             rows.append(row)
     table = PaperTable.of(inputs.name, rows, suite=named(read), most=most, bounds=len(bounds))
     # Models whose neurons cover the same, such as heads on one encoder, count as one.
@@ -301,12 +301,16 @@ def explanations(inputs: Inputs) -> Reproduction:
         explained = explain(judge, chosen_failures(suite.cases, labels, most), filler, options)
         methods.append(method_of(judge))
         for of in aggregate(explained):
-            shares = [one.probability for one in explained if one.capability == of.capability]
+            shares = [
+                explanation.probability
+                for explanation in explained
+                if explanation.capability == of.capability
+            ]
             counts = [of.failures, of.kept, of.words, of.template, of.source_alone, of.unprompted]
             rows.append([model, of.capability, *counts, fmean(shares), of.commonest])
-        kept_words = fmean([len(one.kept) for one in explained] or [0])
-        words = fmean([len(one.words) for one in explained] or [0])
-        small = sum(one.ci[1] < options.threshold for one in explained)
+        kept_words = fmean([len(explanation.kept) for explanation in explained] or [0])
+        words = fmean([len(explanation.words) for explanation in explained] or [0])
+        small = sum(explanation.ci[1] < options.threshold for explanation in explained)
         findings.append(
             f"{kept_words:.1f} of {words:.1f} words hold a failure of {model} on average ({small} "
             f"of {len(explained)} sets are too small by new samples)"
@@ -352,10 +356,9 @@ def diversity(inputs: Inputs) -> Reproduction:
     measured = compare(sources, load_tagger(), load_parser(), draws=inputs.seeds, seed=inputs.seed)
     rows: list[list[Cell]] = []
     for group, by_source in measured.groups.items():
-        for source, one in by_source.items():
-            bleu = one.figures["self_bleu"]
-            figures = [bleu.value, bleu.low, bleu.high, one["productions"], one["distinct_2"]]
-            rows.append([group, source, one.cases, *figures])
+        for source, of in by_source.items():
+            figures = [*of.figures["self_bleu"], of["productions"], of["distinct_2"]]
+            rows.append([group, source, of.cases, *figures])
     table = PaperTable.of(
         inputs.name, rows, limited=inputs.limited, suite=named(read), draws=inputs.seeds
     )
@@ -368,7 +371,7 @@ def diversity(inputs: Inputs) -> Reproduction:
         f"{together[SUITE]['self_bleu']:.1f} beside CheckList's "
         f"{together[CHECKLIST]['self_bleu']:.1f}, and {together[SUITE]['productions']:,.0f} "
         f"distinct productions beside {together[CHECKLIST]['productions']:,.0f}. By capability, "
-        f"self-BLEU is lower in {sum(one for one, _ in parts)} and productions are more in "
+        f"self-BLEU is lower in {sum(less for less, _ in parts)} and productions are more in "
         f"{sum(other for _, other in parts)} of {len(parts)}.",
         {"s2lct-diversity.png": drawn_as(measured, "png")},
     )
@@ -450,7 +453,9 @@ def _tested(training: Training) -> Iterator[tuple[str, Sequence[Change]]]:
             yield name, [change]
         return
     for mark in (MARK, ""):
-        of = [one for name, one in training.changes.items() if name.endswith(MARK) == bool(mark)]
+        of = [
+            change for name, change in training.changes.items() if name.endswith(MARK) == bool(mark)
+        ]
         if of:
             yield ALL + mark, of
 

@@ -1,8 +1,7 @@
-"""Capability files: those that are shipped in this folder, and those of a person's own."""
+"""Capability files: those that are shipped in this folder, and those that a person writes."""
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import math
 import re
@@ -21,7 +20,6 @@ from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import spelled
 from s2lct.suite.checklist import CheckListCase
 
-_FAULTS_TOLD = 5
 _TYPE_NAME = re.compile(r"\[|^str$")
 
 
@@ -35,18 +33,16 @@ def read_capability(path: Path) -> Capability:
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
-        told = plain(" ".join(str(error).split()), 300) or type(error).__name__
-        raise CapabilityError(f"{path}: cannot be read as YAML: {told}", hint=hint) from error
+        reason = plain(" ".join(str(error).split()), 300) or type(error).__name__
+        raise CapabilityError(f"{path}: cannot be read as YAML: {reason}", hint=hint) from error
     try:
         return Capability.model_validate(data)
     except ValidationError as error:
-        faults = list(dict.fromkeys(map(_told, error.errors(include_url=False))))
-        told = "; ".join(plain(fault, 200) for fault in faults[:_FAULTS_TOLD])
-        more = f"; and {len(faults) - _FAULTS_TOLD} more" if len(faults) > _FAULTS_TOLD else ""
-        raise CapabilityError(f"{path}: {told}{more}", hint=hint) from error
+        faults = dict.fromkeys(map(_fault_in_words, error.errors(include_url=False)))
+        raise CapabilityError(f"{path}: {plain('; '.join(faults), 1_000)}", hint=hint) from error
 
 
-def _told(fault: Mapping[str, Any]) -> str:
+def _fault_in_words(fault: Mapping[str, Any]) -> str:
     """A fault with its field, without pydantic's names of types."""
     field = ".".join(str(part) for part in fault["loc"] if not _TYPE_NAME.search(str(part)))
     return f"{field or 'file'}: {fault['msg']}"
@@ -60,13 +56,8 @@ def capability_files(
     Raises:
         CapabilityError: a file that does not fit, or two capabilities of one id.
     """
-    own = ((read_capability(path), path) for path in extra_files)
-    return _by_id(itertools.chain(_shipped().values(), own))
-
-
-def shipped_capability_files() -> tuple[Path, ...]:
-    """The shipped YAML files in the order of their capabilities."""
-    return tuple(path for _, path in _shipped().values())
+    added = ((read_capability(path), path) for path in extra_files)
+    return _by_id(itertools.chain(_shipped().values(), added))
 
 
 @cache
@@ -102,20 +93,15 @@ def load_capabilities(
         extra_files: YAML files.
 
     Raises:
-        CapabilityError: an unknown name (with the nearest known one), a file that does not fit,
+        CapabilityError: an unknown name, a file that does not fit,
             or two capabilities of one id.
     """
     known = {name: capability for name, (capability, _) in capability_files(extra_files).items()}
     chosen = spelled(names, known) if names else known
     for name in chosen:
         if name not in known:
-            folded = {one.casefold(): one for one in known}
-            near = difflib.get_close_matches(name.casefold()[:50], folded, n=1)
             raise CapabilityError(
-                f"--capability {plain(name, 60)}: unknown",
-                hint=f"did you mean {folded[near[0]]}?"
-                if near
-                else f"there are {', '.join(known)}",
+                f"--capability {plain(name, 60)}: unknown", hint=f"there are {', '.join(known)}"
             )
     return tuple(known[name] for name in chosen)
 

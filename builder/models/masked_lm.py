@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 WEIGHTS = Path(__file__).parent / "weights" / "masked_lm.safetensors"
 SCORE_DIGITS = 4
 _LETTERS = re.compile(r"[A-Za-z]+")
-_NAMED = 3
 
 
 class TransformersMaskedLM:
@@ -136,8 +135,10 @@ class TransformersMaskedLM:
             for row, distinct_number in enumerate(batch):
                 for number in requests[distinct[distinct_number]]:
                     chosen = among[number] if among is not None else None
-                    own = ranks[row] if chosen is None else ranks[row][self._places(chosen)]
-                    best = own.topk(min(top, len(own))).values
+                    ranked_words = (
+                        ranks[row] if chosen is None else ranks[row][self._places(chosen)]
+                    )
+                    best = ranked_words.topk(min(top, len(ranked_words))).values
                     results[number] = tuple(
                         (words[place], (rank + place) // len(words) / 10**SCORE_DIGITS)
                         for rank in best.tolist()
@@ -197,20 +198,11 @@ def _embedded_model() -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     from safetensors.torch import load_file
     from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
 
-    shipped(WEIGHTS)
     folder = encoder_path()
     model = BertForMaskedLM(BertConfig.from_pretrained(folder, trust_remote_code=False))
     state = model.state_dict()
-    encoder, head = load_file(folder / "model.safetensors"), load_file(WEIGHTS)
+    encoder, head = load_file(folder / "model.safetensors"), load_file(shipped(WEIGHTS))
     # The decoder's weights are the embedded words' and its bias the head's.
-    lacking = [
-        name
-        for name in state
-        if name.removeprefix("bert.") not in encoder
-        and f"{name}.delta" not in head
-        and not name.startswith("cls.predictions.decoder.")
-    ]
-    _refuse_unfilled(str(WEIGHTS), lacking)
     with torch.no_grad():
         for name, value in state.items():
             if name.startswith("cls."):
@@ -235,12 +227,12 @@ def _pretrained_model(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBa
     try:
         with _quiet():
             tokenizer = pretrained(AutoTokenizer, name)
-            model, told = pretrained(
+            model, info = pretrained(
                 AutoModelForMaskedLM,
                 name,
                 weights_only=True,
                 output_loading_info=True,
-                ignore_mismatched_sizes=True,  # told, and refused below with their names
+                ignore_mismatched_sizes=True,  # refused below with their names
             )
     except Exception as error:  # every way in which loading can fail has a class of its own
         raise ModelError(
@@ -248,7 +240,13 @@ def _pretrained_model(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBa
             hint="name a masked language model of the Hub or a local folder; without a "
             "network, download it first or use --mlm embedded",
         ) from error
-    _refuse_unfilled(shown, [*told["missing_keys"], *told["mismatched_keys"]])
+    # `transformers` fills what a checkpoint lacks with random numbers.
+    lacking = sorted({*info["missing_keys"], *(key[0] for key in info["mismatched_keys"])})
+    if lacking:
+        raise ModelError(
+            f"{shown}: its weights lack {plain(', '.join(lacking), 300)}",
+            hint="name a checkpoint that was trained and saved whole, its head included",
+        )
     pieces = model.get_input_embeddings().num_embeddings
     if not len(tokenizer.all_special_tokens) < len(tokenizer) <= pieces:
         raise ModelError(
@@ -272,14 +270,3 @@ def _quiet() -> Iterator[None]:
         logging.set_verbosity(verbosity)
         if bars:
             logging.enable_progress_bar()
-
-
-def _refuse_unfilled(named: str, lacking: Collection[object]) -> None:
-    """Refuse weights that a checkpoint lacks: `transformers` fills them with random numbers."""
-    if lacking:
-        names = sorted(str(one[0]) if isinstance(one, tuple) else str(one) for one in lacking)
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        raise ModelError(
-            f"{named}: its weights lack {plain(', '.join(names[:_NAMED]), 300)}{more}",
-            hint="name a checkpoint that was trained and saved whole, its head included",
-        )

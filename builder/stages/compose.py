@@ -118,8 +118,8 @@ def seed_of(
 ) -> Seed:
     """The seed that a form's template of that number makes of sentences; see `compose`."""
     template = form.templates[number]
-    composed = compose(template, wording, {slot: one.parsed for slot, one in filled.items()})
-    labels = template.passing({slot: one.sentence.label for slot, one in filled.items()})
+    composed = compose(template, wording, {slot: source.parsed for slot, source in filled.items()})
+    labels = template.passing({slot: source.sentence.label for slot, source in filled.items()})
     return Seed(
         content_id("seed", capability, composed.text),
         capability,
@@ -139,7 +139,6 @@ def seeds_of(
     pools: Mapping[str, Iterable[Source]],
     *,
     most: int,
-    partners: int,
     accept: Callable[[Seed], bool],
 ) -> list[Seed]:
     """Make up to ``most`` seeds, the slots evenly, the templates by their weights.
@@ -152,8 +151,6 @@ def seeds_of(
         form: its form.
         pools: for each slot, the sentences in drawing order; gone through more than once.
         most: how many seeds to make.
-        partners: sentences of a slot, in drawing order, that may stand beside one of the first
-            slot.
         accept: whether a seed may be taken.
 
     Returns:
@@ -162,7 +159,7 @@ def seeds_of(
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, template in enumerate(form.templates):
         groups.setdefault(tuple(sorted(set(template.slots))), []).append(number)
-    drawing = _Drawing(capability, form, partners, accept)
+    drawing = _Drawing(capability, form, accept)
     streams = [
         drawing.stream([pools[slot] for slot in slots], slots, numbers)
         for slots, numbers in groups.items()
@@ -181,12 +178,9 @@ def seeds_of(
 class _Drawing:
     """What was used how often while a capability's seeds are drawn."""
 
-    def __init__(
-        self, capability: str, form: Form, partners: int, accept: Callable[[Seed], bool]
-    ) -> None:
+    def __init__(self, capability: str, form: Form, accept: Callable[[Seed], bool]) -> None:
         self._capability = capability
         self._form = form
-        self._partners = partners
         self._accept = accept
         self._of_sentence: Counter[str] = Counter()
         self._texts: set[str] = set()
@@ -196,7 +190,7 @@ class _Drawing:
     ) -> Iterator[Seed]:
         """Seeds of templates over the same slots; every sentence once, then once more."""
         for most in range(1, MOST_OF_A_SOURCE + 1):
-            for sources in _tuples(columns, self._partners):
+            for sources in _tuples(columns):
                 if any(self._of_sentence[s.sentence.text] >= most for s in sources):
                     continue
                 found = self._first(dict(zip(slots, sources, strict=True)), numbers)
@@ -236,7 +230,7 @@ class _Drawing:
             yield number, templates[number].variant(rng.randrange(templates[number].variants))
 
 
-def _tuples(columns: Sequence[Iterable[Source]], most: int) -> Iterator[tuple[Source, ...]]:
+def _tuples(columns: Sequence[Iterable[Source]]) -> Iterator[tuple[Source, ...]]:
     """Each sentence of the first column with a few of each other one, random for the two."""
     if len(columns) == 1:
         yield from ((source,) for source in columns[0])
@@ -244,7 +238,7 @@ def _tuples(columns: Sequence[Iterable[Source]], most: int) -> Iterator[tuple[So
     for first in columns[0]:
         partners = [
             sorted(
-                islice(column, most),
+                islice(column, PAIRINGS),
                 key=lambda other: shuffle_key(0, "pair", first.text, other.text),
             )
             for column in columns[1:]
@@ -307,10 +301,12 @@ def contrast_of(seed: Seed, form: Form) -> Seed | None:
     filled = dict(zip(seed.slots, seed.sources, strict=True))
     wording = opposite.wording_beside(template, seed.wording)
     try:
-        composed = compose(opposite, wording, {slot: one.parsed for slot, one in filled.items()})
+        composed = compose(
+            opposite, wording, {slot: source.parsed for slot, source in filled.items()}
+        )
     except NotApplicableError:
         return None
-    labels = opposite.passing({slot: one.sentence.label for slot, one in filled.items()})
+    labels = opposite.passing({slot: source.sentence.label for slot, source in filled.items()})
     return replace(
         seed,
         id=content_id("counterpart", seed.capability, composed.text),
@@ -345,14 +341,19 @@ def seeds_in_paper_form(
         CapabilityError: a template has operations, which only the fluent form carries out, or a
             sentence does not begin as a rewrite demands.
     """
-    if with_operations := next((one for one in form.templates if one.has_operations), None):
+    if with_operations := next(
+        (template for template in form.templates if template.has_operations), None
+    ):
         raise CapabilityError(
             f"capability {capability}: the paper form does not carry out the operations of "
             f"{plain(with_operations.text, 200)!r}",
             hint="give the capability a form `paper` of its own, or leave out --templates paper",
         )
     ordered = {
-        slot: sorted(some, key=lambda one: shuffle_key(seed, capability, one.corpus, one.id))
+        slot: sorted(
+            some,
+            key=lambda sentence: shuffle_key(seed, capability, sentence.corpus, sentence.id),
+        )
         for slot, some in found.items()
     }
     makers = [
@@ -394,8 +395,8 @@ def _seeds_of_template(
             keys = (capability, template.text, *(sentence.id for sentence in sentences))
             order = sorted(variants, key=lambda n: shuffle_key(seed, *keys, str(n)))
             filled = {
-                slot: Source(one, ParsedSentence(one.text, (), ""))
-                for slot, one in zip(slots, sentences, strict=True)
+                slot: Source(sentence, ParsedSentence(sentence.text, (), ""))
+                for slot, sentence in zip(slots, sentences, strict=True)
             }
             yield seed_of(capability, form, number, template.variant(order[turn]), filled)
 
