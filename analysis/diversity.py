@@ -320,7 +320,7 @@ def compare(
 
 def table(comparison: Comparison) -> Table:
     """Every group, a row for each source, and how the figures were made."""
-    rows = [
+    rows: list[list[str | Cell]] = [
         [
             Cell("" if number else group, value=group),
             name,
