@@ -12,7 +12,7 @@ from rich.table import Table as RichTable
 
 from s2lct.builder import commands
 from s2lct.cli import analysis, publishing, scoring
-from s2lct.cli.console import Commands, console, error_console, run, show
+from s2lct.cli.console import Commands, console, note, run, show
 from s2lct.cli.options import Panel, examples
 from s2lct.plain_text import plain_lines
 from s2lct.suite.checklist import Imported, import_checklist
@@ -73,9 +73,7 @@ def show_build(built: commands.Built) -> None:
     config = built.config
     console.print(closing_table(built.counts))
     if empty := [name for name, count in built.counts.items() if not count["seeds"]]:
-        error_console.print(
-            f"No sentence of {config.corpus} fits {', '.join(empty)}: left out.", style="yellow"
-        )
+        note(f"No sentence of {config.corpus} fits {', '.join(empty)}: left out.")
     if unread := built.unread:
         cases = "these cases" if len(unread) == len(built.counts) else ", ".join(unread)
         console.print(f"Nobody has annotated {cases}, and the suite says so.")
