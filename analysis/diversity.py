@@ -24,7 +24,6 @@ from s2lct.analysis.plots import COLOURS, picture, style
 from s2lct.builder.capabilities.files import cases_beside
 from s2lct.builder.models import ConstituencyParser, Tagger
 from s2lct.builder.records import Token
-from s2lct.errors import AnalysisError
 from s2lct.identity import rng_for
 from s2lct.progress import bar
 from s2lct.suite.capability_ids import natural_order
@@ -76,18 +75,12 @@ def grouped(cases: Sequence[Case]) -> Groups:
     return groups
 
 
-def checklist_texts(against: str, groups: Iterable[str], capabilities: Sequence[str]) -> Groups:
+def checklist_texts(path: Path, groups: Iterable[str], capabilities: Sequence[str]) -> Groups:
     """CheckList's cases by group.
 
     Groups that are no capability are drawn from the tests of the capabilities named, or all.
     """
-    name, _, path = against.partition(":")
-    if name != "checklist" or not path:
-        raise AnalysisError(
-            f"--against {against}: is not checklist:PATH",
-            hint="write it like checklist:sentiment_mft.jsonl.gz",
-        )
-    cases = read_checklist(Path(path))
+    cases = read_checklist(path)
     if capabilities:
         wanted = {id(case) for named in capabilities for case in cases_beside(cases, named)}
         cases = [case for case in cases if id(case) in wanted]
@@ -327,7 +320,7 @@ def compare(
 
 def table(comparison: Comparison) -> Table:
     """Every group, a row for each source, and how the figures were made."""
-    rows = [
+    rows: list[list[str | Cell]] = [
         [
             Cell("" if number else group, value=group),
             name,

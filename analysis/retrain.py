@@ -415,7 +415,7 @@ def training_table(training: Training) -> Table:
     columns = (
         "", "cases", "before", "after", "fail-to-pass", "pass-to-fail", "change, points",
     )  # fmt: skip
-    rows = [
+    rows: list[list[str | Cell]] = [
         [
             Cell(capability, kind="bold" if capability in training.trained_on else ""),
             *map(str, (of.cases, of.failures_before, of.failures_after)),

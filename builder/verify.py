@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
 from s2lct.builder.annotations import LEAST_ANNOTATORS
@@ -17,11 +16,9 @@ from s2lct.builder.language.lexicon import is_polarity_shifter
 from s2lct.labels import LABELS
 from s2lct.plain_text import plain
 from s2lct.suite.read import WrittenSuite, description_faults, examine, faults_told
-from s2lct.suite.tables import ALL, COUNTERPART, ORIGINS, SPLIT, SUITE_FILE, origins_of, reading_of
+from s2lct.suite.tables import COUNTERPART, ORIGINS, SUITE_FILE, reading_of
 
 Row = Mapping[str, Any]
-README = "README.md"
-_CARD_YAML = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 _WORD = re.compile(r"[\w']+")
 _COUNTED = (("seed", "seeds"), ("expansion", "expansions"), (COUNTERPART, "counterparts"))
 _MOST_FAULTS_OF_A_ROW = 5
@@ -40,7 +37,7 @@ def verify_suite(folder: Path) -> list[str]:
         SuiteError: the folder holds no suite at all.
     """
     suite = examine(folder)
-    faults = [*map(str, suite.faults), *_file_faults(folder, suite.described)]
+    faults = list(map(str, suite.faults))
     if any(description_faults(suite.described)):
         return faults
     for data in suite.described["capabilities"]:
@@ -54,24 +51,6 @@ def verify_suite(folder: Path) -> list[str]:
     return [*faults, *_count_faults(suite)]
 
 
-def _file_faults(folder: Path, described: Mapping[str, Any]) -> Iterator[str]:
-    """What `load_dataset` would read otherwise than ``suite.json`` says."""
-    try:
-        match = _CARD_YAML.match((folder / README).read_text(encoding="utf-8"))
-        data = yaml.safe_load(match[1]) if match else {}
-        names = [config["config_name"] for config in data["configs"]]
-    except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError) as error:
-        yield f"{README}: its configs cannot be read: {plain(str(error), _SHOWN)}"
-    else:
-        files = sorted(described["files"])
-        if sorted(names) != sorted([ALL, *files]):
-            yield f"{README}: configs are {names}, files are {files} and {ALL}"
-    named = {file.get("path") for file in described["files"].values() if isinstance(file, dict)}
-    for path in sorted(folder.glob(f"data/*/{SPLIT}-*.parquet")):
-        if (place := path.relative_to(folder).as_posix()) not in named:
-            yield f"{plain(place, _SHOWN)}: {SUITE_FILE} names no such file"
-
-
 def _count_faults(suite: WrittenSuite) -> Iterator[str]:
     described = suite.described
     for name, rows in suite.rows.items():
@@ -80,9 +59,6 @@ def _count_faults(suite: WrittenSuite) -> Iterator[str]:
             counted = described["counts"][name].get(recorded, 0)
             if counted != kinds[kind]:
                 yield f"{name}: {kinds[kind]} {recorded}, {SUITE_FILE} counts {counted}"
-        origins, recorded = dict(origins_of(rows)), described["files"][name].get("origins", {})
-        if recorded != origins:
-            yield f"{name}: its expansions' origins are {origins}, {SUITE_FILE} has {recorded}"
     # Older suites say nothing of annotators.
     found = reading_of(row for rows in suite.rows.values() for row in rows)
     recorded = described.get("reading")

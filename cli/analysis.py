@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from s2lct.analysis.diversity import Comparison
     from s2lct.analysis.explain.report import ExplanationFile
     from s2lct.analysis.reproduce.runner import Reproduction
+    from s2lct.analysis.retrain import Matrix
     from s2lct.analysis.study import StudyResult
 
 LOW_FIDELITY = 0.9
@@ -50,15 +51,15 @@ def show_explanations(file: ExplanationFile, *, out: Path, html: Path | None) ->
     "s2lct retrain embedded-3class --on LC9 --suite dist/s2lct --out retrained/",
     "s2lct retrain embedded-3class --on each --suite dist/s2lct --out retrained/",
 )
-def show_retrained(retrained: models.Retrained, *, suite: str) -> None:
+def show_retrained(matrix: Matrix, *, out: Path, suite: str) -> None:
     """Failure rates before and after: of one training, or a matrix."""
     from s2lct.analysis.retrain import matrix_table, training_table
 
-    first, *others = retrained.matrix.trainings
-    console.print(matrix_table(retrained.matrix) if others else training_table(first))
-    console.print(f"Written: {', '.join(map(str, retrained.files))}")
-    if retrained.model is not None:
-        console.print(f"Score a model: s2lct score {retrained.model} --suite {suite}")
+    first, *others = matrix.trainings
+    console.print(matrix_table(matrix) if others else training_table(first))
+    console.print(f"Written to {out}")
+    for folder in sorted(out.glob(f"{first.name}-seed-*/")):
+        console.print(f"Score a model: s2lct score {folder} --suite {suite}")
 
 
 @INSIDE.shows(
@@ -107,7 +108,7 @@ def show_masks(found: Masks, *, model: str, out: Path) -> None:
 @JUDGING.shows(
     suites.diversity,
     "s2lct diversity dist/s2lct --html diversity.html",
-    "s2lct diversity dist/s2lct --against checklist:sentiment_mft.jsonl.gz",
+    "s2lct diversity dist/s2lct --checklist sentiment_mft.jsonl.gz",
 )
 def show_diversity(found: Comparison, *, html: Path | None, csv: Path | None) -> None:
     """Measures of the suite beside those of other sources."""
@@ -133,14 +134,13 @@ def show_reproduced(made: Reproduction, *, out: Path) -> None:
 
 
 @STUDY.shows(suites.export_study, "s2lct study export dist/s2lct --out study/", name="export")
-def show_study(written: suites.WrittenStudy, *, out: Path, sets: int, seeds: int) -> None:
+def show_study(files: list[Path], *, sets: int, seeds: int) -> None:
     """What goes to annotators, and what stays."""
-    pages = ", ".join(path.name for path in written.forms if path.suffix == ".html")
-    console.print(f"Study {written.id}: {sets} sets of {2 * seeds} cases, in {out}")
+    *forms, key = files
+    pages = ", ".join(path.name for path in forms if path.suffix == ".html")
+    console.print(f"{sets} sets of {2 * seeds} cases, in {key.parent}")
     console.print(f"Give annotators {pages} (or the CSV of that name).")
-    show(
-        f"Keep {written.key.name} to yourself; then: s2lct study import FILES… --key {written.key}"
-    )
+    show(f"Keep {key.name} to yourself; then: s2lct study import FILES… --key {key}")
 
 
 @STUDY.shows(

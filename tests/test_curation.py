@@ -185,15 +185,12 @@ def test_texts_without_a_readable_answer_do_not_hold_up_the_rest(
 
     config = config_for(corpus_path, tmp_path)
     first = Mute("a")
-    curated = read_by(config, first, People("b"))
-    assert not curated.is_finished
+    # Others take their place.
+    assert read_by(config, first, People("b")).is_finished
     asked = Counter(item.text for items in first.requests for item in items)
     texts = set(first.read_texts.values())
     assert {text for text in texts if asked[text] > 1} == {t for t in texts if "ugly" in t}
     assert max(asked.values()) == 2
-    # Those are left for others; what passed serves already.
-    items = read_sheets(config.out).values()
-    assert any("ugly" in item.text for item in items)
     assert rows_of(config, tmp_path / "suite")
 
 

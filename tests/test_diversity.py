@@ -260,7 +260,7 @@ def test_the_command_sets_a_suite_beside_checklist_and_its_corpus(
     suite_folder: Path, checklist_path: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "d.csv"
-    options = ["--against", f"checklist:{checklist_path}", "--draws", 1, "--csv", out]
+    options = ["--checklist", checklist_path, "--draws", 1, "--csv", out]
     shown = invoke(suite_folder, *options, "--html", tmp_path / "d.html")
     cases = load_cases(suite_folder).cases
     counts: dict[str, dict[str, int]] = {}
@@ -279,8 +279,7 @@ def test_the_command_sets_a_suite_beside_checklist_and_its_corpus(
 
 def test_bad_options_get_one_clear_error(suite_folder: Path, tmp_path: Path) -> None:
     for options, named in (
-        (["--against", "nonsense.jsonl"], "nonsense.jsonl"),
-        (["--against", "checklist:/nowhere/x.jsonl"], "/nowhere/x.jsonl"),
+        (["--checklist", "/nowhere/x.jsonl"], "/nowhere/x.jsonl"),
         (["--corpus", "csv:/nowhere/films.csv"], "films.csv"),
         (["--capability", "LC77"], "LC77"),
     ):

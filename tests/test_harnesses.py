@@ -257,10 +257,8 @@ def test_inspect_has_the_figures_of_score(suite_folder: Path, tmp_path: Path) ->
 
 
 @needs_inspect
-def test_errors_are_of_families_and_samples_tell_what_they_are(
-    suite_folder: Path, tmp_path: Path
-) -> None:
-    from s2lct.leaderboard.integrations.inspect_tasks import CAPABILITY_TASKS, samples_of
+def test_samples_tell_what_they_are(suite_folder: Path) -> None:
+    from s2lct.leaderboard.integrations.inspect_tasks import samples_of
 
     suite = load_cases(suite_folder)
     samples = samples_of(suite)
@@ -277,18 +275,6 @@ def test_errors_are_of_families_and_samples_tell_what_they_are(
         assert sample.metadata["capability"] == case.capability
         assert sample.metadata["kind"] == case.kind
     assert any(len(sample.target) > 1 for sample in samples)
-
-    seeds = {PROMPTS[0].replace("{text}", case.text): case.seed_id for case in suite.cases}
-
-    def by_family(asked: str) -> str:
-        return LABELS[int(seeds[asked], 16) % 3]
-
-    log = run_inspect(CAPABILITY_TASKS["LC8"](str(suite_folder)), mocked(by_family), tmp_path)
-    share = told_by(log)["accuracy"]
-    cases = len(log.samples)
-    assert 0 < share < 1
-    # A family fares as one, so its cases tell less than as many of their own.
-    assert told_by(log)["stderr"] > 1.2 * (share * (1 - share) / cases) ** 0.5
 
 
 @needs_inspect
@@ -411,7 +397,7 @@ def answer(messages, *_):
     asked_of.append(asked)
     return output
 told = {}
-for task in task_create_from_hf("hf/" + sys.argv[1]):
+for task in task_create_from_hf("hf/" + sys.argv[1])[:3]:
     asked_of = []
     model = get_model("mockllm/model", custom_outputs=answer, memoize=False)
     (log,) = inspect_ai.eval(task, model=model, log_dir="logs", display="none")
@@ -436,9 +422,8 @@ def test_inspect_runs_what_the_hub_is_told(hub: HubClient, suite_folder: Path) -
     suite = load_cases(suite_folder)
     outcomes = score(Function(labelled, "rule"), suite)
     expected = accuracies(outcomes) | {"all": 1 - outcomes.failed.mean()}
-    tasks = {name: f"hf/{REPO}/{name.lower()}" for name in expected}
-    assert set(told) == set(tasks.values())
-    for name, task in tasks.items():
+    assert list(told) == [f"hf/{REPO}/{name}" for name in ("all", "lc1", "lc2")]
+    for name, task in zip(("all", "LC1", "LC2"), told, strict=True):
         cases = [case for case in suite.cases if name in ("all", case.capability)]
         assert told[task]["accuracy"] == pytest.approx(expected[name])
         assert told[task]["passes"] == {

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from s2lct.analysis.coverage.measure import named_suites, texts_of_suite
 from s2lct.cli.main import app
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.results.read import Suites, read_result, recompute
+from s2lct.leaderboard.results.read import read_result
 from s2lct.suite.capability_ids import capability_id_of, is_capability_id
 from s2lct.suite.cases import load_cases
 
@@ -75,29 +75,6 @@ def test_checklists_tests_are_capabilities(checklist: Path) -> None:
     again = load_cases(f"checklist:{checklist}")
     assert again.fingerprint == suite.fingerprint
     assert not suite.partial
-
-
-def test_a_result_on_checklist_stands_beside_one_on_a_suite(
-    checklist: Path, suite_folder: Path, tmp_path: Path
-) -> None:
-    own, others = tmp_path / "results" / "own", tmp_path / "results" / "checklist"
-    s2lct("score", "vader", "afinn", "--suite", suite_folder, "--out", own)
-    s2lct("score", "vader", "--suite", f"checklist:{checklist}", "--out", others)
-    named = ("--suite", f"checklist:{checklist}")
-    result = recompute(others / "vader.json", Suites([named[1]]))
-    assert list(result.capabilities) == ["negated-negative", "single-positive-words"]
-    assert [one.all.cases for one in result.capabilities.values() if one.all] == [2, 2]
-    page = tmp_path / "report.html"
-    told = s2lct("report", own, others, *named, "--html", page)
-    mean = f"{100 * read_result(own / 'vader.json').overall.failure_rate:.1f}"
-    other = f"{100 * result.overall.failure_rate:.1f}"
-    assert re.search(rf"vader {mean} {other} ", told)
-    assert re.search(r"afinn \d+\.\d – ", told)
-    html = page.read_text(encoding="utf-8")
-    assert "Failure rates on checklist:mft.jsonl.gz" in html
-    assert html.index(">LC4<") < html.index(">negated-negative<")
-    refused = s2lct("compare", own / "vader.json", others / "vader.json", *named, code=1)
-    assert "suites" in refused
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import re
 from dataclasses import replace
@@ -26,7 +25,6 @@ FORMULA = "=HYPERLINK(0)"
 # No result file may name a model so; what shows names bears them all the same.
 NAMES = {f"org/{'x' * (len(name) - 4)}": name for name in (FORMULA, HOSTILE)}
 NOW, BEFORE = suite("1.1.0"), suite("1.0.0")
-REFERENCES = {"always-negative", "always-neutral", "always-positive", "random"}
 
 
 @pytest.fixture(scope="module")
@@ -158,44 +156,21 @@ def test_filters_narrow_table_plot_and_download(site: Path, visit: Any) -> None:
     tab.get_by_label("Licence").select_option("")
     tab.get_by_label("Size").select_option("1e7")
     assert board.names() == ["org/good"]
-    with tab.expect_download() as saved:
-        tab.get_by_role("button", name="These rows as JSON").click()
-    rows = json.loads(Path(saved.value.path()).read_text(encoding="utf-8"))
-    assert [row["model"] for row in rows if row["kind"] == "model"] == ["org/good"]
     tab.get_by_label("Size").select_option("none")
     tab.get_by_label("Find").fill("")
     assert board.names() == [FORMULA, HOSTILE]
     tab.get_by_label("Size").select_option("")
 
 
-@pytest.mark.browser
-def test_downloads_hold_the_figures_and_no_formula(site: Path, visit: Any) -> None:
-    board = visit(address(site))
-    with board.tab.expect_download() as saved:
-        board.tab.get_by_role("button", name="These rows as CSV").click()
-    drawn = list(csv.DictReader(io.StringIO(Path(saved.value.path()).read_text("utf-8"))))
+def test_the_files_hold_the_figures_and_no_formula(site: Path) -> None:
     beside = list(csv.DictReader((site / "leaderboard.csv").open(encoding="utf-8", newline="")))
-    models = [row for row in drawn if row["kind"] == "model"]
-    assert [row["model"] for row in models] == ["org/good", "org/fair", f"'{FORMULA}", HOSTILE]
-    assert {row["model"] for row in drawn if row["kind"] == "reference"} == REFERENCES
-    of = {row["model"]: row for row in beside if row["suite_version"] == "1.1.0"}
-    for row in drawn:
-        same = of[row["model"]]
-        for name in (
-            "failure_rate", "chance_corrected", "ci_low", "LC4", "LC9", "LC10", "LC9_seeds",
-            "LC10_expansions",
-        ):  # fmt: skip
-            told = [float(one[name]) if one[name] else None for one in (row, same)]
-            assert told[0] == pytest.approx(told[1], abs=1e-4), (row["model"], name)
     table = pq.read_table(site / "leaderboard.parquet").to_pylist()
     assert table == json.loads((site / "leaderboard.json").read_text(encoding="utf-8"))
-    assert table[2]["model"] == FORMULA
+    assert (table[2]["model"], beside[2]["model"]) == (FORMULA, f"'{FORMULA}")
     assert len(table) == len(beside) == 5 + 2 * 4
     blind = {row["model"]: row for row in table if row["kind"] == "reference"}
     assert blind["random"]["failure_rate"] == pytest.approx((1 / 3 + 2 / 3 + 2 / 3) / 3)
     assert blind["always-negative"]["chance_corrected"] == 0  # the best of them here
-    assert blind["always-negative"]["rank_low"] is None
-    assert {row["chance"] for row in table} == {blind["always-negative"]["failure_rate"]}
 
 
 @pytest.mark.browser
@@ -263,10 +238,6 @@ def test_two_models_are_compared_down_to_cases(
     text = section.locator("li").first.inner_text()
     assert re.search(r"Sentence \d+ of LC9 & <b>more</b>\.", text)
     assert "org/good said negative" in text and "passes: negative" in text
-    with tab.expect_download() as saved:
-        tab.get_by_role("button", name="What both said, as CSV").click()
-    rows = list(csv.DictReader(io.StringIO(Path(saved.value.path()).read_text("utf-8"))))
-    assert [row["first_failed"] == "true" for row in rows] == first.tolist()
 
 
 @pytest.mark.browser
@@ -298,9 +269,6 @@ def test_a_model_has_its_page_and_a_wrong_address_says_so(site: Path, visit: Any
     assert len(lost.names()) == 4
 
 
-# WCAG's contrast of text on every heat from 0 to 100 %, and of quiet text and links on the page.
-
-
 @pytest.mark.browser
 def test_a_phone_scrolls_the_table_not_the_page(site: Path, visit: Any) -> None:
     board = visit(address(site), viewport={"width": 390, "height": 800})
@@ -316,21 +284,6 @@ def test_a_phone_scrolls_the_table_not_the_page(site: Path, visit: Any) -> None:
     tab.evaluate("document.querySelector('.wide').scrollLeft = 400")
     assert tab.evaluate("document.querySelector('.wide').scrollLeft") > 300
     assert tab.evaluate(where) == pytest.approx(before, abs=1)
-
-
-@pytest.mark.browser
-def test_many_models_are_drawn_as_they_are_needed(visit: Any, tmp_path: Path) -> None:
-    of = suite("1.0.0", seeds=2)
-    for number in range(70):
-        write(f"m{number:03}" + "x" * (number % 7), number / 70, of, tmp_path / "in")
-    build_site(collect(tmp_path / "in", [of]), tmp_path / "out")
-    board = visit(address(tmp_path / "out"))
-    board.tab.get_by_label("chance rows").uncheck()
-    assert 0 < board.tab.locator("tbody tr").count() < 70
-    board.tab.get_by_role("button", name="Draw all 70 rows").click()
-    assert board.tab.locator("tbody tr").count() == 70
-    board.tab.get_by_label("Find").fill("m069")
-    assert board.names() == ["m069" + "x" * 6]
 
 
 def test_the_page_holds_no_address_and_is_the_same_again(

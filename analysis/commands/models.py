@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -111,15 +110,6 @@ def explain(
     return file
 
 
-@dataclass(frozen=True)
-class Retrained:
-    """Failure rates before and after, a row a training; files with them; the first model kept."""
-
-    matrix: Matrix
-    files: tuple[Path, ...]
-    model: Path | None
-
-
 @command
 def retrain(
     model: Annotated[
@@ -162,10 +152,10 @@ def retrain(
     batch_size: Annotated[Count, typer.Option(help="Cases a step.", rich_help_panel=TRAINING)] = 16,
     label_map: LabelMap = None,
     device: Device = "auto",
-) -> Retrained:
+) -> Matrix:
     """Fine-tune on capabilities: what is learned, what forgotten.
 
-    Trained models are kept, but not with --on each.
+    Trained models are kept in --out, but not with --on each.
     """
     from s2lct.analysis.corpus_parts import source_corpus
     from s2lct.analysis.judge import Judge, load_model
@@ -187,11 +177,9 @@ def retrain(
     options = TrainOptions(epochs, lr, batch_size)
     retrainer = Retrainer(judge, loaded, source, options, None if EACH in on else out)
     matrix = retrainer.matrix(trainings, seeds)
-    contents = {out / "retrain.json": matrix.json(), out / "retrain.html": html_page(matrix)}
-    for path, content in contents.items():
-        write_text(path, content)
-    name, trained_on = next(iter(trainings.items()))
-    return Retrained(matrix, tuple(contents), retrainer.folder_of(name, trained_on, 0))
+    write_text(out / "retrain.json", matrix.json())
+    write_text(out / "retrain.html", html_page(matrix))
+    return matrix
 
 
 def _trainings(on: Sequence[str], capabilities: tuple[str, ...]) -> dict[str, tuple[str, ...]]:

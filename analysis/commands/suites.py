@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,9 +20,9 @@ FILES = "Files to write"
 def diversity(
     suite: Annotated[str, typer.Argument(help=r"Folder of a built suite, or Hub id\[@REVISION].")],
     *,
-    against: Annotated[
-        str | None,
-        typer.Option(help="Cases to set beside it: checklist:PATH, JSON lines of CheckList's."),
+    checklist: Annotated[
+        Path | None,
+        typer.Option(dir_okay=False, help="CheckList's cases, JSON lines, to set beside it."),
     ] = None,
     corpus: Annotated[
         str | None,
@@ -74,9 +73,9 @@ def diversity(
     chosen = load_cases(suite).select(capability or None)
     sources = {"suite": grouped(chosen.cases)}
     groups = tuple(sources["suite"])
-    if against is not None:
+    if checklist is not None:
         names = {case.capability for case in chosen.cases}
-        sources["CheckList"] = checklist_texts(against, groups, spelled(capability, names))
+        sources["CheckList"] = checklist_texts(checklist, groups, spelled(capability, names))
     if texts := corpus_texts(suite, corpus, groups):
         sources["corpus"] = texts
     measured = compare(sources, load_tagger(), load_parser(parser), draws=draws, seed=seed)
@@ -85,15 +84,6 @@ def diversity(
     if csv is not None:
         write_text(csv, table(measured).csv())
     return measured
-
-
-@dataclass(frozen=True)
-class WrittenStudy:
-    """A study's id, its forms, and the key that only its owner has."""
-
-    id: str
-    forms: tuple[Path, ...]
-    key: Path
 
 
 @command
@@ -107,17 +97,16 @@ def export_study(
     ] = 50,
     capability: Capabilities = [],  # noqa: B006
     seed: Annotated[RandomSeed, typer.Option(help="Seed of the draw.")] = 0,
-) -> WrittenStudy:
+) -> list[Path]:
     """Draw cases, and write blind forms for annotators and the key.
 
-    A form for each set, as HTML and CSV.
+    A form for each set, as HTML and CSV; the key is the last file.
     """
     from s2lct.analysis.study import draw, write_study
     from s2lct.suite.cases import load_cases
 
-    drawn = draw(load_cases(suite).select(capability or None), sets=sets, seeds=seeds, seed=seed)
-    *forms, key = write_study(drawn, out)
-    return WrittenStudy(drawn.study, tuple(forms), key)
+    cases = load_cases(suite).select(capability or None)
+    return write_study(draw(cases, sets=sets, seeds=seeds, seed=seed), out)
 
 
 @command

@@ -29,16 +29,6 @@ _MODULES = {
     "mncover-figure4": "mncover_filtering:figure4",
 }
 """Whose function is not of the module ``s2lct_tables`` or ``mncover_tables``."""
-_HINTS = {
-    "model": "name one or more: --model embedded-2class --model embedded-3class",
-    "suite": "name the folder that `s2lct build` wrote, or a Hub id: --suite dist/s2lct",
-    "checklist": "name the file of CheckList's tests: --checklist sentiment_mft.jsonl.gz",
-    "reference": "name what sets the ranges, best what the model was trained on: "
-    "--reference sst:PATH",
-    "key": "pass --key study/key.json and --annotations FILE; `s2lct study export` writes the "
-    "forms",
-    "annotations": "pass --annotations FILE, of a form that was filled in",
-}
 _LABELS = TypeAdapter(list[int])
 Cell = str | int | float | None
 
@@ -70,7 +60,10 @@ class Inputs:
         """
         for option in options:
             if not getattr(self, option):
-                raise AnalysisError(f"{self.name}: no --{option} is given", hint=_HINTS[option])
+                raise AnalysisError(
+                    f"{self.name}: no --{option} is given",
+                    hint=f"give --{option}; `s2lct reproduce --help` says what it takes",
+                )
 
     def judge(self, model: str) -> Judge:
         """A model by name, with what its classes mean."""

@@ -148,7 +148,7 @@ def curate(
 
 
 class Draw:
-    """What a build would draw if all that is still to be annotated passed.
+    """What a build draws, and what it would draw of texts that are still to be annotated.
 
     Args:
         form: makes the families of a build; it has no annotations.
@@ -156,9 +156,7 @@ class Draw:
     """
 
     def __init__(self, form: FluentForm, sentences: Sequence[Sentence]) -> None:
-        self._seeds = form.config.most_seeds
-        more = {"seeds": SPARE * form.config.seeds}
-        self._form = replace(form, config=form.config.model_copy(update=more))
+        self._form = form
         self._slots = form.slots(sentences)
         self._longer: dict[str, list[Extension]] = {}
 
@@ -171,19 +169,18 @@ class Draw:
             annotations: what was found so far.
             without: ids of texts that are not drawn.
         """
-        form = replace(self._form, annotations=_Hopeful(annotations, without), shorter={})
         needed: list[Seed] = []
         spare: list[Seed] = []
-        for capability in form.capabilities:
-            pools = {
-                slot.name: Pool(form, slot)
-                for slot in self._slots
-                if slot.capability == capability.id
-            }
-            seeds = form.compose(capability, pools)
-            needed += seeds[: self._seeds]
-            spare += seeds[self._seeds :]
-        about = {each.id: each.raters or each.title for each in form.capabilities}
+        wanted = self._form.config.most_seeds
+        passed = self._seeds(annotations, wanted)
+        hopeful = self._seeds(_Hopeful(annotations, without), SPARE * wanted)
+        for capability, seeds in passed.items():
+            missing = wanted - len(seeds)
+            ids = {seed.id for seed in seeds}
+            others = [seed for seed in hopeful[capability] if seed.id not in ids]
+            needed += [*seeds, *others[:missing]]
+            spare += others[missing : SPARE * missing]
+        about = {each.id: each.raters or each.title for each in self._form.capabilities}
         makers: dict[Round, Callable[[Sequence[Seed]], list[Candidate]]] = {
             "sentences": _sentences,
             "cases": lambda seeds: _cases(seeds, about),
@@ -197,6 +194,15 @@ class Draw:
             yield DrawnRound(round, candidates, annotations)
             if not is_finished:
                 return
+
+    def _seeds(self, annotations: Annotations, most: int) -> dict[str, list[Seed]]:
+        """Up to so many seeds of each capability that pass."""
+        config = self._form.config.model_copy(update={"seeds": most})
+        form = replace(self._form, config=config, annotations=annotations, shorter={})
+        pools: dict[str, dict[str, Pool]] = {each.id: {} for each in form.capabilities}
+        for slot in self._slots:
+            pools[slot.capability][slot.name] = Pool(form, slot)
+        return {each.id: form.compose(each, pools[each.id]) for each in form.capabilities}
 
     def _extensions(
         self, seeds: Sequence[Seed], annotations: Annotations, without: Collection[str]
