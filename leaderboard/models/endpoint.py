@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from datetime import datetime, timezone
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from s2lct.errors import ScoringError
 from s2lct.hub_calls import without_token
@@ -28,6 +28,7 @@ SECONDS = 120.0
 _KEPT = 3  # raise it when what is kept of an answer changes
 _LONGEST_WORDS = 200
 _ADDRESS = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?(?:/[\w.~%:+/-]*)?")
+_DAY = r"^(\d{4}-\d\d-\d\d)?$"
 _REPLACED = {"max_tokens": "max_completion_tokens", "temperature": "", "seed": ""}
 """What a server may refuse to take, and what it takes instead."""
 
@@ -54,7 +55,7 @@ class EndpointUse(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    url: str
+    url: Annotated[str, AfterValidator(address_of)]
     model_reported: str
     system_fingerprint: str = ""
     temperature: float | None
@@ -63,8 +64,8 @@ class EndpointUse(BaseModel):
     requests: int = Field(ge=0)
     prompt_tokens: int = Field(ge=0)
     completion_tokens: int = Field(ge=0)
-    first_day: str
-    last_day: str
+    first_day: str = Field(pattern=_DAY)
+    last_day: str = Field(pattern=_DAY)
 
 
 class EndpointModel:
