@@ -58,7 +58,7 @@ def show_retrained(matrix: Matrix, *, out: Path, suite: str) -> None:
     first, *others = matrix.trainings
     console.print(matrix_table(matrix) if others else training_table(first))
     console.print(f"Written to {out}")
-    for folder in sorted(out.glob(f"{first.name}-seed-*/")):
+    for folder in sorted(out.glob(f"{first.name}-????????/")):
         console.print(f"Score a model: s2lct score {folder} --suite {suite}")
 
 

@@ -400,7 +400,7 @@ def retraining(inputs: Inputs) -> Reproduction:
     notes: list[str] = []
     for model in inputs.model:
         retrainer = Retrainer(inputs.judge(model), suite, corpus, options)
-        for training in retrainer.matrix(trainings, inputs.seeds).trainings:
+        for training in retrainer.matrix(trainings).trainings:
             called = f"{model}, trained on {training.name}"
             if training.problem:
                 notes.append(f"{called}: {training.problem}")
@@ -421,7 +421,6 @@ def retraining(inputs: Inputs) -> Reproduction:
         epochs=options.epochs,
         batch=options.batch_size,
         lr=options.lr,
-        seeds=inputs.seeds,
     )
     table = replace(table, notes=[*table.notes, *notes])
     of_each = [row[3:] for row in crossed if str(row[1]).strip(MARK) != ALL]
