@@ -1,4 +1,4 @@
-"""A classifier from a name, or from whatever `metric.compute(model=…)` is given."""
+"""A classifier from a name, or from whatever `s2lct.score` is given."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def load_classifier(
 def as_classifier(
     model: Any, *, tokenizer: Any = None, classes: Sequence[str] | None = None
 ) -> Classifier | Function:
-    """Whatever `metric.compute(model=…)` is given.
+    """Whatever `s2lct.score` is given.
 
     A name, a function from texts to predictions, a pipeline, a Trainer, a `transformers` model with
     ``tokenizer``, or the two as a pair; ``classes`` are all those of the model behind a function,
