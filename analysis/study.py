@@ -147,24 +147,11 @@ def _pairs(cases: Sequence[Case], seed: int) -> list[tuple[Case, Case]]:
 
 
 def _form_order(pairs: Sequence[tuple[Case, Case]], seed: int, number: int) -> list[Case]:
-    """A set's cases, shuffled so that a seed and its expansion stand far apart.
-
-    One of each pair, whichever chance says, is in the first half of the form. Both halves are
-    two shuffled blocks of the same pairs: between a seed and its expansion stand at least half
-    as many cases as there are pairs.
-    """
+    """A set's cases: one of each pair, whichever chance says, in each half of the form."""
     rng = rng_for(seed, "study", "form", str(number))
-    shuffled = list(pairs)
-    rng.shuffle(shuffled)
-    turned = [pair if rng.random() < 0.5 else pair[::-1] for pair in shuffled]
-    middle = (len(turned) + 1) // 2
-    cases: list[Case] = []
-    for half in (0, 1):
-        for block in (turned[:middle], turned[middle:]):
-            chosen = [pair[half] for pair in block]
-            rng.shuffle(chosen)
-            cases += chosen
-    return cases
+    turned = [pair if rng.random() < 0.5 else pair[::-1] for pair in pairs]
+    halves = [[pair[half] for pair in turned] for half in (0, 1)]
+    return [case for half in halves for case in rng.sample(half, len(half))]
 
 
 def capability_texts(suite: str, field: Literal["title", "raters"]) -> dict[str, str]:
@@ -219,12 +206,8 @@ def write_study(key: Key, folder: Path) -> list[Path]:
         OutputError: it is a file.
     """
     check_folder_out(folder, "--out")
-    path = folder / KEY_FILE
-    if path.exists() and read_key(path).study != key.study:
-        raise AnalysisError(
-            f"--out {folder}: holds another study, whose answers need its {KEY_FILE}",
-            hint="choose another folder",
-        )
+    if (folder / KEY_FILE).exists() and read_key(folder / KEY_FILE) != key:
+        raise AnalysisError(f"--out {folder}: holds another study", hint="choose another folder")
     contents: dict[str, str] = {}
     for name, form in forms_of(key).items():
         contents |= {f"{name}.html": form.html(), f"{name}.csv": form.csv()}

@@ -136,13 +136,6 @@ def retrain(
             "from; none: do without.",
         ),
     ] = None,
-    seeds: Annotated[
-        Count,
-        typer.Option(
-            help="Trainings on different splits; with 10, every family is held out once.",
-            rich_help_panel=TRAINING,
-        ),
-    ] = 1,
     epochs: Annotated[
         Positive, typer.Option(help="Times that every case is seen.", rich_help_panel=TRAINING)
     ] = 1.0,
@@ -176,7 +169,7 @@ def retrain(
     judge = Judge(load_model(model, device=device), label_map=meanings)
     options = TrainOptions(epochs, lr, batch_size)
     retrainer = Retrainer(judge, loaded, source, options, None if EACH in on else out)
-    matrix = retrainer.matrix(trainings, seeds)
+    matrix = retrainer.matrix(trainings)
     write_text(out / "retrain.json", matrix.json())
     write_text(out / "retrain.html", html_page(matrix))
     return matrix
