@@ -18,19 +18,15 @@ from typer.testing import CliRunner
 
 from s2lct.analysis.diversity import (
     Comparison,
-    Diversity,
-    Figure,
     Groups,
     Reading,
     Text,
     compare,
     measure,
-    merged,
     productions_of,
     read,
     self_bleu,
     sentences,
-    table,
 )
 from s2lct.builder.capabilities.files import cases_beside, load_capabilities
 from s2lct.builder.models import load_parser, load_tagger
@@ -117,12 +113,6 @@ def test_measures_of_readings(readings: list[Reading]) -> None:
     assert measured["distinct_2"] == pytest.approx(expected)
 
 
-def test_several_draws_give_their_mean_and_bounds() -> None:
-    first, second = (Diversity(2, {"productions": Figure(float(found))}) for found in (1, 3))
-    assert merged([first, second]).figures["productions"] == Figure(2, 1, 3)
-    assert merged([first]) == first
-
-
 def tokens_of(text: str) -> list[Token]:
     tokens, at = [], 0
     for word in text.split():
@@ -195,13 +185,6 @@ def test_every_source_gives_the_same_number_of_cases(compared: Comparison) -> No
     reseeded = compared_by(7)
     assert reseeded["all"]["suite"] == compared["all"]["suite"]
     assert reseeded["all"]["other"] != compared["all"]["other"]
-
-
-def test_the_table_holds_the_figures(compared: Comparison) -> None:
-    rows = csv.DictReader(table(compared, 2).csv().splitlines())
-    of = {(row["group"], row["source"]): float(row["self-BLEU"]) for row in rows}
-    assert of["LC2", "suite"] == compared["LC2"]["suite"]["self_bleu"]
-    assert of["all", "other"] == compared["all"]["other"]["self_bleu"]
 
 
 TEST_OF = {one.id: one.checklist.test for one in load_capabilities() if one.checklist}
