@@ -93,17 +93,17 @@ class Collector:
             CorpusError: nothing is left, or two sentences have the same id.
         """
         conflicts = _conflicts(self._sentences) if self._labelled else {}
-        sentences = [one for one in self._sentences if one.text not in conflicts]
+        sentences = [sentence for sentence in self._sentences if sentence.text not in conflicts]
         self.skipped["conflicting labels"] += len(self._sentences) - len(sentences)
         if conflicts:
             logger.warning("%s: %s", self.name, _conflicts_in_words(conflicts))
         if self._skip_duplicates:
             distinct: dict[str, Sentence] = {}
-            for one in sentences:
-                distinct.setdefault(one.text, one)
+            for sentence in sentences:
+                distinct.setdefault(sentence.text, sentence)
             self.skipped["duplicate text"] += len(sentences) - len(distinct)
             sentences = list(distinct.values())
-        (id, times), *_ = [*Counter(one.id for one in sentences).most_common(1), ("", 0)]
+        (id, times), *_ = [*Counter(sentence.id for sentence in sentences).most_common(1), ("", 0)]
         if times > 1:
             raise CorpusError(
                 f"{self.name}: {times} sentences have the id {id!r}",
@@ -133,13 +133,13 @@ class Collector:
 
 def without_conflicts(corpora: Sequence[Corpus]) -> list[Corpus]:
     """Corpora without the texts that are labelled otherwise in another; a warning names some."""
-    conflicts = _conflicts(one for corpus in corpora for one in corpus.sentences)
+    conflicts = _conflicts(sentence for corpus in corpora for sentence in corpus.sentences)
     if not conflicts:
         return list(corpora)
     logger.warning("%s", _conflicts_in_words(conflicts))
     left: list[Corpus] = []
     for corpus in corpora:
-        kept = tuple(one for one in corpus.sentences if one.text not in conflicts)
+        kept = tuple(sentence for sentence in corpus.sentences if sentence.text not in conflicts)
         gone = Counter({"conflicting labels": len(corpus.sentences) - len(kept)})
         skipped = dict(sorted((Counter(corpus.skipped) + gone).items()))
         left.append(replace(corpus, sentences=kept, skipped=skipped))
@@ -149,8 +149,8 @@ def without_conflicts(corpora: Sequence[Corpus]) -> list[Corpus]:
 def _conflicts(sentences: Iterable[Sentence]) -> dict[str, list[Sentence]]:
     """The texts that are labelled in two ways, each with its sentences."""
     of_text: dict[str, list[Sentence]] = {}
-    for one in sentences:
-        of_text.setdefault(one.text, []).append(one)
+    for sentence in sentences:
+        of_text.setdefault(sentence.text, []).append(sentence)
     return {text: same for text, same in of_text.items() if len({s.label for s in same}) > 1}
 
 
@@ -158,8 +158,8 @@ def _conflicts_in_words(conflicts: Mapping[str, Sequence[Sentence]]) -> str:
     """That there are texts labelled in two ways, with some of them."""
     examples: list[str] = []
     for text, (first, *same) in list(conflicts.items())[:_EXAMPLES]:
-        other = next(one for one in same if one.label != first.label)
-        both = " and ".join(f"{one.corpus} {one.id} {one.label}" for one in (first, other))
+        other = next(sentence for sentence in same if sentence.label != first.label)
+        both = " and ".join(f"{s.corpus} {s.id} {s.label}" for s in (first, other))
         examples.append(f"{plain(text, 50)!r} ({both})")
     return (
         f"texts labelled in two ways are left out: {len(conflicts):,}, such as "

@@ -49,20 +49,22 @@ def read_sst(location: str) -> Corpus:
     sentences = _read_treebank(path)
     collector = Collector("sst", skip_duplicates=False)
     if len(sentences) != _ALL_SENTENCES:
-        counts = Counter(one.split for one in sentences.values())
+        counts = Counter(sentence.split for sentence in sentences.values())
         parts = ", ".join(f"{counts[name]:,} {name}" for name in ("train", "dev", "test"))
         logger.warning(
             "sst: %d of the treebank's %d sentences: %s", len(sentences), _ALL_SENTENCES, parts
         )
-    for number, one in sentences.items():
-        text = detokenise(mend_mojibake(one.raw))
+    for number, sentence in sentences.items():
+        text = detokenise(mend_mojibake(sentence.raw))
         if text.islower():
             text = sentence_case(text)
         elif not text.startswith("..."):
             text = capitalise_first(text)
         if collector.usable(text):
-            label = _label(one.score)
-            collector.add(number, text, label, split=one.split, score=one.score, raw=one.raw)
+            label = _label(sentence.score)
+            collector.add(
+                number, text, label, split=sentence.split, score=sentence.score, raw=sentence.raw
+            )
     return collector.corpus(
         description="Stanford Sentiment Treebank: sentences of film reviews from "
         "rottentomatoes.com with crowd-sourced sentiment (Socher et al., EMNLP 2013)",
@@ -129,7 +131,9 @@ def _sha256_of(sentences: Mapping[str, _Sentence]) -> str:
     """What tells whether the lines of a file are shifted."""
     codes = {split: code for code, split in _SPLITS.items()}
     ordered = sorted(sentences.items(), key=lambda item: int(item[0]))
-    lines = (f"{index},{codes[one.split]},{one.score:.5f}\n" for index, one in ordered)
+    lines = (
+        f"{index},{codes[sentence.split]},{sentence.score:.5f}\n" for index, sentence in ordered
+    )
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
@@ -159,14 +163,14 @@ def _files(path: Path) -> dict[str, bytes]:
     """The treebank's files in a folder, in a folder within, or in a zip, which is not unpacked."""
     try:
         if path.is_dir():
-            folders = (path, *sorted(one for one in path.iterdir() if one.is_dir()))
-            folder = next((one for one in folders if (one / _SENTENCES).is_file()), path)
+            folders = (path, *sorted(member for member in path.iterdir() if member.is_dir()))
+            folder = next((member for member in folders if (member / _SENTENCES).is_file()), path)
             return {name: (folder / name).read_bytes() for name in _FILES}
         with zipfile.ZipFile(path) as archive:
             members = {
-                PurePosixPath(one).name: one
-                for one in archive.namelist()
-                if not one.startswith("__MACOSX")
+                PurePosixPath(member).name: member
+                for member in archive.namelist()
+                if not member.startswith("__MACOSX")
             }
             return {name: archive.read(members[name]) for name in _FILES}
     except KeyError as error:

@@ -118,6 +118,12 @@ def _head_behind(tokens: Sequence[Token], number: int) -> str:
     return head
 
 
+def clashes(left: str, right: str) -> bool:
+    """Whether words cannot stand side by side: a word twice, or an article with a wrong sound."""
+    article = left.lower()
+    return left == right or (article in ("a", "an") and (article == "an") != takes_an(right))
+
+
 _VOWEL_LETTERS = "aeiou"
 _NAMED_WITH_VOWEL = "aefhilmnorsx"
 """Letters whose names begin with a vowel: "an FBI agent", "an R-rated film"."""

@@ -172,11 +172,20 @@ class ReferenceGrammar:
                 for added in _ways_to_add(rhs, longer)
             }
             by_probability = sorted(
-                found, key=lambda one: (-one.probability, one.reference_rhs, one.added)
+                found,
+                key=lambda production: (
+                    -production.probability,
+                    production.reference_rhs,
+                    production.added,
+                ),
             )
             self._longer[lhs, rhs] = tuple(by_probability)
         longer = self._longer[lhs, rhs]
-        return [one for one in longer if max_masks is None or len(one.added) <= max_masks]
+        return [
+            production
+            for production in longer
+            if max_masks is None or len(production.added) <= max_masks
+        ]
 
 
 def _ways_to_add(rhs: tuple[str, ...], longer: tuple[str, ...], start: int = 0) -> Iterator[Added]:

@@ -178,6 +178,13 @@ class Lexicon:
             for other in POSES
         )
 
+    def leaves_sentiment(self, word: str, tag: str, lemma: str) -> bool:
+        """Whether a word may be inserted or left out: a name, a sign within words, or neutral."""
+        return not is_polarity_shifter(word) and (
+            tag in ("NNP", "NNPS", "POS", "HYPH", ",")
+            or self.is_neutral_insertion(word, tag, lemma)
+        )
+
     def may_carry(self, word: str, tag: str) -> bool:
         """Whether a word could have a tag, by its spelling alone; False is certain enough.
 
@@ -296,12 +303,12 @@ def _textblob() -> Score:
 
 VADER = Scorer("vader", "vaderSentiment", _vader)
 TEXTBLOB = Scorer("textblob", "textblob", _textblob)
-SCORERS: Mapping[str, Scorer] = {one.name: one for one in (VADER, TEXTBLOB)}
+SCORERS: Mapping[str, Scorer] = {scorer.name: scorer for scorer in (VADER, TEXTBLOB)}
 
 
 @functools.cache
 def _loaded() -> tuple[Score, ...]:
-    return tuple(one.load() for one in SCORERS.values())
+    return tuple(scorer.load() for scorer in SCORERS.values())
 
 
 def shift(text: str, longer: str) -> float:

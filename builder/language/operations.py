@@ -302,16 +302,16 @@ def question(draft: Draft) -> Draft:
         if verb.startswith("'"):
             raise NotApplicableError("its verb is shortened to 'd")
         order = tuple(number for number in stopped.order if number != found.finite)
-        asked = stopped.written({found.finite: verb.capitalize()})
-        return replace(asked, order=(found.finite, *order), tail="?")
+        question_draft = stopped.written({found.finite: verb.capitalize()})
+        return replace(question_draft, order=(found.finite, *order), tail="?")
     first = stopped.order[0]
-    asked = stopped.written(
+    question_draft = stopped.written(
         {
             found.finite: _lemma(token),
             first: f"{_form_of_do(token).capitalize()} {stopped.forms[first]}",
         }
     )
-    return replace(asked, tail="?")
+    return replace(question_draft, tail="?")
 
 
 def infinitive(draft: Draft) -> Draft:

@@ -368,7 +368,7 @@ class ChartConstituencyParser:
             with torch.inference_mode():
                 stacked = torch.stack([contents[number] for number in group])
                 charts = self._head.decode(self._head.annotate(stacked, None))
-                return [(number, *one) for number, one in zip(group, charts, strict=True)]
+                return [(number, *result) for number, result in zip(group, charts, strict=True)]
 
         trees: list[nltk.Tree | None] = [None] * len(sentences)
         groups = self._groups(readable, [len(words) for words in plain])

@@ -135,8 +135,10 @@ class TransformersMaskedLM:
             for row, distinct_number in enumerate(batch):
                 for number in requests[distinct[distinct_number]]:
                     chosen = among[number] if among is not None else None
-                    own = ranks[row] if chosen is None else ranks[row][self._places(chosen)]
-                    best = own.topk(min(top, len(own))).values
+                    ranked_words = (
+                        ranks[row] if chosen is None else ranks[row][self._places(chosen)]
+                    )
+                    best = ranked_words.topk(min(top, len(ranked_words))).values
                     results[number] = tuple(
                         (words[place], (rank + place) // len(words) / 10**SCORE_DIGITS)
                         for rank in best.tolist()

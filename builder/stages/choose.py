@@ -66,9 +66,9 @@ def usable(extended: Sequence[Extended], expansions: int, *, annotated: bool) ->
         expansions: how many expansions of a seed are wanted.
         annotated: whether annotators passed them.
     """
-    left = [one for one in extended if one.rejected is None]
+    left = [extension for extension in extended if extension.rejected is None]
     if not annotated:
-        left.sort(key=lambda one: -one.extension.score)
+        left.sort(key=lambda extension: -extension.extension.score)
         del left[LIKELIEST_FOR_AN_EXPANSION * expansions :]
     return left
 
@@ -92,13 +92,15 @@ def choose(
         For each seed its expansions, in the order they were chosen.
     """
     of_seed: defaultdict[str, list[_Candidate]] = defaultdict(list)
-    for one in expansions:
-        key = shuffle_key(seed, "choose", one.id)
-        of_seed[one.seed_id].append(_Candidate(one, *_features(one), key))
+    for expansion in expansions:
+        key = shuffle_key(seed, "choose", expansion.id)
+        of_seed[expansion.seed_id].append(_Candidate(expansion, *_features(expansion), key))
     ordered = sorted(
         seeds, key=lambda id: (len(of_seed[id]), shuffle_key(seed, "order of seeds", id))
     )
-    allowed = int(LARGEST_SHARE * sum(min(per_seed, len(some)) for some in of_seed.values()))
+    allowed = int(
+        LARGEST_SHARE * sum(min(per_seed, len(candidates)) for candidates in of_seed.values())
+    )
     while True:
         chosen = _chosen(ordered, of_seed, per_seed, max(LEAST_ALLOWED, allowed))
         share_of_all = int(LARGEST_SHARE * sum(map(len, chosen.values())))
@@ -154,10 +156,12 @@ def _chosen(
     used: Counter[Feature] = Counter()
     for _ in range(per_seed):
         for id in seeds:
-            candidates = [one for one in left.get(id, ()) if used[one.words] < allowed]
+            candidates = [
+                candidate for candidate in left.get(id, ()) if used[candidate.words] < allowed
+            ]
             if not candidates:
                 continue
-            best = min(candidates, key=lambda one: one.rank(used))
+            best = min(candidates, key=lambda candidate: candidate.rank(used))
             left[id].remove(best)
             chosen[id].append(best.expansion)
             used.update([best.words, best.length, best.production, *best.kinds])
@@ -178,15 +182,17 @@ def choose_in_paper_form(
     score, counts.
     """
     best: dict[tuple[str, str], Expansion] = {}
-    for one in expansions:
-        known = best.setdefault((one.seed_id, one.text), one)
-        if _rank(one) > _rank(known):
-            best[one.seed_id, one.text] = one
+    for expansion in expansions:
+        known = best.setdefault((expansion.seed_id, expansion.text), expansion)
+        if _rank(expansion) > _rank(known):
+            best[expansion.seed_id, expansion.text] = expansion
     of_seed: dict[str, list[Expansion]] = {seed.id: [] for seed in seeds}
-    for one in best.values():
-        of_seed[one.seed_id].append(one)
+    for expansion in best.values():
+        of_seed[expansion.seed_id].append(expansion)
     return {
-        id: sorted(some, key=lambda one: shuffle_key(seed, "select", id, one.text))[:per_seed]
+        id: sorted(some, key=lambda expansion: shuffle_key(seed, "select", id, expansion.text))[
+            :per_seed
+        ]
         for id, some in of_seed.items()
     }
 

@@ -118,8 +118,8 @@ def seed_of(
 ) -> Seed:
     """The seed that a form's template of that number makes of sentences; see `compose`."""
     template = form.templates[number]
-    composed = compose(template, wording, {slot: one.parsed for slot, one in filled.items()})
-    labels = template.passing({slot: one.sentence.label for slot, one in filled.items()})
+    composed = compose(template, wording, {slot: source.parsed for slot, source in filled.items()})
+    labels = template.passing({slot: source.sentence.label for slot, source in filled.items()})
     return Seed(
         content_id("seed", capability, composed.text),
         capability,
@@ -301,10 +301,12 @@ def contrast_of(seed: Seed, form: Form) -> Seed | None:
     filled = dict(zip(seed.slots, seed.sources, strict=True))
     wording = opposite.wording_beside(template, seed.wording)
     try:
-        composed = compose(opposite, wording, {slot: one.parsed for slot, one in filled.items()})
+        composed = compose(
+            opposite, wording, {slot: source.parsed for slot, source in filled.items()}
+        )
     except NotApplicableError:
         return None
-    labels = opposite.passing({slot: one.sentence.label for slot, one in filled.items()})
+    labels = opposite.passing({slot: source.sentence.label for slot, source in filled.items()})
     return replace(
         seed,
         id=content_id("counterpart", seed.capability, composed.text),
@@ -339,14 +341,19 @@ def seeds_in_paper_form(
         CapabilityError: a template has operations, which only the fluent form carries out, or a
             sentence does not begin as a rewrite demands.
     """
-    if with_operations := next((one for one in form.templates if one.has_operations), None):
+    if with_operations := next(
+        (template for template in form.templates if template.has_operations), None
+    ):
         raise CapabilityError(
             f"capability {capability}: the paper form does not carry out the operations of "
             f"{plain(with_operations.text, 200)!r}",
             hint="give the capability a form `paper` of its own, or leave out --templates paper",
         )
     ordered = {
-        slot: sorted(some, key=lambda one: shuffle_key(seed, capability, one.corpus, one.id))
+        slot: sorted(
+            some,
+            key=lambda sentence: shuffle_key(seed, capability, sentence.corpus, sentence.id),
+        )
         for slot, some in found.items()
     }
     makers = [
@@ -388,8 +395,8 @@ def _seeds_of_template(
             keys = (capability, template.text, *(sentence.id for sentence in sentences))
             order = sorted(variants, key=lambda n: shuffle_key(seed, *keys, str(n)))
             filled = {
-                slot: Source(one, ParsedSentence(one.text, (), ""))
-                for slot, one in zip(slots, sentences, strict=True)
+                slot: Source(sentence, ParsedSentence(sentence.text, (), ""))
+                for slot, sentence in zip(slots, sentences, strict=True)
             }
             yield seed_of(capability, form, number, template.variant(order[turn]), filled)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from s2lct.builder.capabilities.schema import Form
 from s2lct.builder.language.grammar import Node, ReferenceGrammar, read_tree
-from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
+from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import ConstituencyParser, Tagger
 from s2lct.builder.records import (
     Expansion,
@@ -44,26 +44,33 @@ def confirmed_all(
     Returns:
         For each sentence its extensions.
     """
-    texts = list(dict.fromkeys(one.text for _, some in families for one in some))
+    texts = list(
+        dict.fromkeys(extension.text for _, extensions in families for extension in extensions)
+    )
     tokens = dict(zip(texts, tagger.tag(texts), strict=True))
     tagged: list[list[Extension]] = []
-    for base, some in families:
+    for base, extensions in families:
         as_tagged = (
-            _as_tagged(base, one, tokens[one.text], lexicon, grammar, tags) for one in some
+            _as_tagged(base, extension, tokens[extension.text], lexicon, grammar, tags)
+            for extension in extensions
         )
         # Proposed as several parts of speech, a word has one of them.
-        tagged.append(list(dict.fromkeys(one for one in as_tagged if one is not None)))
-    to_parse = list(dict.fromkeys(one.text for some in tagged for one in some))
+        tagged.append(
+            list(dict.fromkeys(extension for extension in as_tagged if extension is not None))
+        )
+    to_parse = list(
+        dict.fromkeys(extension.text for extensions in tagged for extension in extensions)
+    )
     trees = dict(zip(to_parse, parser.parse([tokens[t] for t in to_parse]), strict=True))
     return [
         [
-            Extended(one, ParsedSentence(text, tokens[text], tree))
-            for candidate in some
+            Extended(extension, ParsedSentence(text, tokens[text], tree))
+            for candidate in extensions
             for text in (candidate.text,)
             if (tree := trees[text]) is not None
-            and (one := _as_parsed(candidate, tokens[text], tree)) is not None
+            and (extension := _as_parsed(candidate, tokens[text], tree)) is not None
         ]
-        for some in tagged
+        for extensions in tagged
     ]
 
 
@@ -89,12 +96,14 @@ def _as_tagged(
             return None
         if len(words) == 1 and word.tag not in _PHRASES:
             word = replace(word, tag=words[0].tag)
-        if extension.origin != "attested" and not all(_is_neutral(w, lexicon) for w in words):
+        if extension.origin != "attested" and not all(
+            lexicon.leaves_sentiment(w.text, w.tag, w.lemma) for w in words
+        ):
             return None
         inserted.append(word)
         inside.update(numbers)
-    own = [token for n, token in enumerate(tokens) if n not in inside]
-    if [(t.text, t.tag) for t in own] != [(t.text, t.tag) for t in base.parsed.tokens]:
+    rest = [token for n, token in enumerate(tokens) if n not in inside]
+    if [(t.text, t.tag) for t in rest] != [(t.text, t.tag) for t in base.parsed.tokens]:
         return None
     if tuple(inserted) == extension.inserted:
         return extension
@@ -122,8 +131,13 @@ def _licensed(
                     return replace(meant, reference_rhs=rhs, probability=round(probability, 8))
         return None
 
-    firsts = [found(one, 0, many) for one in (extension.production, *extension.others)]
-    productions = sorted((one for one in firsts if one), key=lambda one: -one.probability)
+    firsts = [
+        found(production, 0, many) for production in (extension.production, *extension.others)
+    ]
+    productions = sorted(
+        (production for production in firsts if production),
+        key=lambda production: -production.probability,
+    )
     second = extension.second and found(extension.second, many, len(words))
     if not productions or (extension.second is not None and second is None):
         return None
@@ -137,7 +151,7 @@ def _place(base: Source, words: Sequence[InsertedWord]) -> int:
     *before, word = words
     # A space stands before it, but for a comma, or a full stop would seem to.
     offset = word.start - (not word.word.startswith(","))
-    offset -= sum(len(one.word) + (not one.word.startswith(",")) for one in before)
+    offset -= sum(len(word.word) + (not word.word.startswith(",")) for word in before)
     return sum(token.start < offset for token in base.parsed.tokens)
 
 
@@ -154,14 +168,6 @@ def _with_tags(node: Node, places: Sequence[int], tags: Sequence[str]) -> tuple[
 
 
 _PHRASES = frozenset({"ADJP", "ADVP", "NP", "PP", "PRN", "SBAR", "VP", "S"})
-
-
-def _is_neutral(token: Token, lexicon: Lexicon) -> bool:
-    if is_polarity_shifter(token.text):
-        return False
-    return token.tag in ("NNP", "NNPS", "POS", "HYPH") or lexicon.is_neutral_insertion(
-        token.text, token.tag, token.lemma
-    )
 
 
 def _as_parsed(extension: Extension, tokens: Sequence[Token], tree: str) -> Extension | None:
@@ -218,25 +224,25 @@ def confirmed_in_paper_form(
         (
             seed,
             Extension(
-                *masked.filled(one.words),
+                *masked.filled(filling.words),
                 "masked",
                 masked.productions[0],
-                one.score,
+                filling.score,
                 masked_text=masked.text,
             ),
         )
         for seed, masked, fillings in filled
-        for one in fillings
+        for filling in fillings
     ]
-    texts = list(dict.fromkeys(one.text for _, one in candidates))
+    texts = list(dict.fromkeys(extension.text for _, extension in candidates))
     tagged = dict(zip(texts, tagger.tag(texts), strict=True))
     rejected: Counter[tuple[str, Rejection]] = Counter()
     passed: list[Expansion] = []
-    for seed, one in candidates:
-        reason = _fault(seed, one, tagged[one.text], forms[seed.capability], lexicon)
+    for seed, extension in candidates:
+        reason = _fault(seed, extension, tagged[extension.text], forms[seed.capability], lexicon)
         if reason is None:
-            id = content_id("expansion", seed.capability, one.text)
-            passed.append(Expansion(id, seed.id, one.text, one.inserted, one))
+            id = content_id("expansion", seed.capability, extension.text)
+            passed.append(Expansion(id, seed.id, extension.text, extension.inserted, extension))
         else:
             rejected[seed.capability, reason] += 1
     return passed, rejected

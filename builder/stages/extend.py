@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from s2lct.builder.language.fluency import takes_an
+from s2lct.builder.language.fluency import clashes
 from s2lct.builder.language.grammar import Node, Phrase, PhraseBank, ReferenceGrammar, connectives
 from s2lct.builder.language.lexicon import Lexicon, fitting_words
 from s2lct.builder.models import MaskedLanguageModel
@@ -83,11 +83,15 @@ def masked_extensions(
         words = fitting_words(tuple(mlm.words), tag, lexicon)
         return frozenset(word for word in words if word not in connectives())
 
-    of_all = [one for some in masked for one in some]
+    of_all = [masked_sentence for of_source in masked for masked_sentence in of_source]
     fillings = iter(fill(of_all, mlm, suggestions=suggestions, fitting=fitting))
     return [
-        [longer for one in some for longer in _filled(source, one, next(fillings))]
-        for source, some in zip(sources, masked, strict=True)
+        [
+            longer
+            for masked_sentence in of_source
+            for longer in _filled(source, masked_sentence, next(fillings))
+        ]
+        for source, of_source in zip(sources, masked, strict=True)
     ]
 
 
@@ -145,7 +149,7 @@ def phrase_extensions(
                     ranked.append((rank, extension, (place, phrase.label)))
     taken: list[Extension] = []
     at_place: Counter[tuple[int, str]] = Counter()
-    for _, extension, where in sorted(ranked, key=lambda one: one[0]):
+    for _, extension, where in sorted(ranked, key=lambda entry: entry[0]):
         if at_place[where] < OF_ONE_PLACE and len(taken) < most:
             at_place[where] += 1
             taken.append(extension)
@@ -201,12 +205,8 @@ def _with_phrase(
 
 
 def _clashes(tokens: Sequence[Token], place: int, inserted: str) -> bool:
-    """Whether it repeats a neighbour or breaks an article's agreement with a sound."""
+    """Whether what is inserted cannot stand beside one of its neighbours."""
     left = tokens[place - 1].text.lower()
     right = tokens[place].text.lower() if place < len(tokens) else ""
     words = inserted.strip(", ").lower().split()
-    if words[0] == left or words[-1] == right:
-        return True
-    if left in ("a", "an") and (left == "an") != takes_an(words[0]):
-        return True
-    return words[-1] in ("a", "an") and (words[-1] == "an") != takes_an(right)
+    return clashes(left, words[0]) or clashes(words[-1], right)

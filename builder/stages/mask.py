@@ -68,14 +68,16 @@ def mask(
             probability = round(longer.probability, 8)
             licence = Production(node.label, node.child_labels, longer.reference_rhs, probability)
             asked_for = tuple(tag for _, tag in longer.added)
-            one = found.setdefault((text, asked_for), MaskedSentence(text, asked_for, places, ()))
-            productions = sorted((*one.productions, licence), key=lambda p: -p.probability)
-            found[text, asked_for] = replace(one, productions=tuple(productions))
+            candidate = found.setdefault(
+                (text, asked_for), MaskedSentence(text, asked_for, places, ())
+            )
+            productions = sorted((*candidate.productions, licence), key=lambda p: -p.probability)
+            found[text, asked_for] = replace(candidate, productions=tuple(productions))
     rng = rng_for(seed, "mask", id)
     # Weighted sampling without replacement (Efraimidis & Spirakis 2006): the largest keys win.
     keys = {
-        key: math.log(1.0 - rng.random()) / (1.0 if paper else one.productions[0].probability)
-        for key, one in found.items()
+        key: math.log(1.0 - rng.random()) / (1.0 if paper else candidate.productions[0].probability)
+        for key, candidate in found.items()
     }
     return [found[key] for key in sorted(found, key=lambda key: -keys[key])[:most]]
 
@@ -179,8 +181,8 @@ def fill(
         For each masked sentence its fillings, best first.
     """
     beams: MutableMapping[Problem, list[Filling]] = {} if known is None else known
-    problems = [(one.text, one.tags) for one in masked]
-    unfinished = [one for one in dict.fromkeys(problems) if one not in beams]
+    problems = [(masked_sentence.text, masked_sentence.tags) for masked_sentence in masked]
+    unfinished = [problem for problem in dict.fromkeys(problems) if problem not in beams]
     beams.update({problem: [Filling((), 0.0)] for problem in unfinished})
     while unfinished:
         requests = [(problem, filling) for problem in unfinished for filling in beams[problem]]
@@ -197,7 +199,9 @@ def fill(
         unfinished = []
         for problem, fillings in grown.items():
             if len(beams[problem]) > 1:  # one answer is sorted already
-                fillings.sort(key=lambda one: (-round(one.total, SCORE_DIGITS), one.words))
+                fillings.sort(
+                    key=lambda filling: (-round(filling.total, SCORE_DIGITS), filling.words)
+                )
             finished = not fillings or len(fillings[0].words) == len(problem[1])
             beams[problem] = fillings[: suggestions if finished else BEAM]
             if not finished:

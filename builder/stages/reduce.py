@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from s2lct.builder.language.fluency import takes_an
+from s2lct.builder.language.fluency import clashes
 from s2lct.builder.language.grammar import Node, ReferenceGrammar, connectives
-from s2lct.builder.language.lexicon import Lexicon, is_polarity_shifter
+from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.records import (
     Extension,
     InsertedWord,
@@ -196,12 +196,7 @@ def head_before(tokens: Sequence[Token], before: Sequence[Node]) -> str | None:
 
 
 def _is_neutral(tokens: Sequence[Token], lexicon: Lexicon) -> bool:
-    return not any(is_polarity_shifter(token.text) for token in tokens) and all(
-        token.tag in _NAMES
-        or token.tag in (",", "POS", "HYPH")
-        or lexicon.is_neutral_insertion(token.text, token.tag, token.lemma)
-        for token in tokens
-    )
+    return all(lexicon.leaves_sentiment(token.text, token.tag, token.lemma) for token in tokens)
 
 
 def _without(
@@ -238,10 +233,7 @@ def _cut(
     if start == 0 or len(tokens) - (end - start) < LEAST_REMAINING:
         return None
     follows = tokens[end].text if end < len(tokens) else "."
-    article = tokens[start - 1].text.lower()
-    if article in ("a", "an") and (article == "an") != takes_an(follows):
-        return None
-    if tokens[start - 1].text == follows:
+    if clashes(tokens[start - 1].text, follows):
         return None
     cut_from, cut_to = tokens[start - 1].end, tokens[end - 1].end
     text = sentence.text[:cut_from] + sentence.text[cut_to:]
@@ -265,14 +257,14 @@ def shortened(
     the sentences without either of them are.
     """
     found = [
-        one
-        for one in reductions(sentence, grammar, lexicon, attached)
-        if one.removed.strip(", ").lower() not in connectives()
+        reduction
+        for reduction in reductions(sentence, grammar, lexicon, attached)
+        if reduction.removed.strip(", ").lower() not in connectives()
     ]
     shorter: dict[str, tuple[Extension, ...]] = {
-        one.text: (_attested(sentence, one, ()),) for one in found
+        reduction.text: (_attested(sentence, reduction, ()),) for reduction in found
     }
-    for first, second in combinations(sorted(found, key=lambda one: one.first), 2):
+    for first, second in combinations(sorted(found, key=lambda reduction: reduction.first), 2):
         if first.last < second.first:
             text = _without_parts(sentence, (first, second))
             longer = (_attested(sentence, first, (second,)), _attested(sentence, second, (first,)))
@@ -290,7 +282,11 @@ def paired(text: str, extensions: Sequence[Extension]) -> list[Extension]:
         text: the sentence.
         extensions: extensions of it.
     """
-    single = [(_insertion(text, one), one) for one in extensions if len(one.inserted) == 1]
+    single = [
+        (_insertion(text, extension), extension)
+        for extension in extensions
+        if len(extension.inserted) == 1
+    ]
     found: dict[str, Extension] = {}
     for (first_at, first_text), first in single:
         for (second_at, second_text), second in single:
@@ -306,7 +302,9 @@ def paired(text: str, extensions: Sequence[Extension]) -> list[Extension]:
                 continue
             if not set(word.word.lower().split()).isdisjoint(behind.word.lower().split()):
                 continue
-            scores = [one.score for one in (first, second) if one.origin == "masked"]
+            scores = [
+                extension.score for extension in (first, second) if extension.origin == "masked"
+            ]
             pair = Extension(
                 longer,
                 (word, behind),
@@ -336,9 +334,9 @@ def _insertion(text: str, extension: Extension) -> tuple[int, str]:
 def _without_parts(sentence: ParsedSentence, removed: Sequence[Reduction]) -> str:
     """The sentence without some of its parts, which stand apart, from left to right."""
     text, last = "", 0
-    for one in removed:
-        text += sentence.text[last : sentence.tokens[one.first - 1].end]
-        last = sentence.tokens[one.last - 1].end
+    for part in removed:
+        text += sentence.text[last : sentence.tokens[part.first - 1].end]
+        last = sentence.tokens[part.last - 1].end
     return text + sentence.text[last:]
 
 
@@ -347,9 +345,9 @@ def _attested(sentence: ParsedSentence, kept: Reduction, removed: Sequence[Reduc
     text = _without_parts(sentence, removed)
     start = sentence.tokens[kept.first].start
     start -= sum(
-        sentence.tokens[one.last - 1].end - sentence.tokens[one.first - 1].end
-        for one in removed
-        if one.first < kept.first
+        sentence.tokens[part.last - 1].end - sentence.tokens[part.first - 1].end
+        for part in removed
+        if part.first < kept.first
     )
     word = InsertedWord(kept.removed, kept.label, start, start + len(kept.removed))
     return Extension(text, (word,), "attested", kept.production)

@@ -40,7 +40,10 @@ def candidates(
     for sentence in sentences:
         if any(may_meet(sentence, rule) for rule in rules):
             of_text.setdefault(sentence.text, sentence)
-    return sorted(of_text.values(), key=lambda one: shuffle_key(seed, *purpose, one.corpus, one.id))
+    return sorted(
+        of_text.values(),
+        key=lambda sentence: shuffle_key(seed, *purpose, sentence.corpus, sentence.id),
+    )
 
 
 def that_meet(
@@ -65,7 +68,7 @@ def that_meet(
     """
     found: list[tuple[Sentence, tuple[Token, ...], SearchRule]] = []
     for sentence, tokens in zip(
-        sentences, tagger.tag([one.text for one in sentences]), strict=True
+        sentences, tagger.tag([sentence.text for sentence in sentences]), strict=True
     ):
         rule = next((r for r in rules if meets_words(sentence, tokens, r, lexicon)), None)
         if rule is not None:
@@ -98,8 +101,8 @@ def draw(
     for start in range(0, len(ordered), DRAWN_AT_ONCE):
         if len(taken) >= most:
             break
-        some = ordered[start : start + DRAWN_AT_ONCE]
-        met = that_meet(some, rules, tagger, parser, lexicon, parsed=False)
+        batch = ordered[start : start + DRAWN_AT_ONCE]
+        met = that_meet(batch, rules, tagger, parser, lexicon, parsed=False)
         taken += [sentence for sentence, _ in met]
     return taken[:most]
 

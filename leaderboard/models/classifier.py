@@ -1,4 +1,4 @@
-"""What a model to score is: it gives probabilities, answers in words, or is a function."""
+"""What a model to score is: it gives probabilities, or is a function."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class ModelFacts(NamedTuple):
     batch_size: str = ""
 
 
-class NamedModel(Protocol):
-    """What names a model, and tells its answers from those of another."""
+class Classifier(Protocol):
+    """Anything that gives probabilities of classes."""
 
     @property
     def name(self) -> str:
@@ -42,11 +42,7 @@ class NamedModel(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 over what decides its answers; empty where they must not be kept."""
-
-
-class Classifier(NamedModel, Protocol):
-    """Anything that gives probabilities of classes."""
+        """SHA-256 over what decides its predictions; empty where they must not be kept."""
 
     @property
     def classes(self) -> tuple[str, ...]:

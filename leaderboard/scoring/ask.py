@@ -20,7 +20,7 @@ from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import Array, Labels
 from s2lct.leaderboard.answers.text_answers import TextAnswer, label_of
 from s2lct.leaderboard.models.classifier import Classifier
-from s2lct.leaderboard.models.language_model import TextModel
+from s2lct.leaderboard.models.endpoint import EndpointModel
 from s2lct.progress import bar
 
 PREDICTIONS = 1
@@ -40,7 +40,7 @@ def probabilities_of(model: Classifier, texts: Sequence[str], cache: Path | None
 
 
 def answers_of(
-    model: TextModel, texts: Sequence[str], cache: Path | None = None
+    model: EndpointModel, texts: Sequence[str], cache: Path | None = None
 ) -> dict[str, TextAnswer]:
     """What a model writes to each text, kept in the file ``cache`` as it came.
 
@@ -51,7 +51,9 @@ def answers_of(
     return {text: _ANSWER.validate_json(found[text]) for text in texts}
 
 
-def read_labels(model: TextModel, texts: Sequence[str], answers: dict[str, TextAnswer]) -> Labels:
+def read_labels(
+    model: EndpointModel, texts: Sequence[str], answers: dict[str, TextAnswer]
+) -> Labels:
     """What answers to texts mean: ids of labels, or those of `text_answers`, shape (texts,)."""
     meanings = [LABELS.index(name) for name in model.asks.classes]
     read = {text: label_of(answers[text], model.asks.words, meanings) for text in set(texts)}
@@ -67,14 +69,14 @@ def _predictions(
     key = fingerprint_of([PREDICTIONS, model.fingerprint, classes])
     with Cache(cache) as kept:
         # An answer in words takes long, and may cost money: each is kept as it comes.
-        at_once = 1 if isinstance(model, TextModel) else 256
+        at_once = 1 if isinstance(model, EndpointModel) else 256
         return predictions(kept, key, texts, partial(_predicted, model), kept_at_once=at_once)
 
 
 def _predicted(model: Any, texts: Sequence[str]) -> Generator[tuple[str, bytes]]:
     """Ask a model texts: each with its prediction, as they come."""
     advance = bar(model.name, len(texts))
-    if isinstance(model, TextModel):
+    if isinstance(model, EndpointModel):
         for number, answer in model.answers(texts):
             yield texts[number], _ANSWER.dump_json(answer)
             advance(1)

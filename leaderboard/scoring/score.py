@@ -19,7 +19,7 @@ from s2lct.leaderboard.answers.label_rules import Labels
 from s2lct.leaderboard.answers.predictions import labels_of_predictions
 from s2lct.leaderboard.models.classifier import Classifier, Function, facts_of
 from s2lct.leaderboard.models.endpoint import EndpointModel
-from s2lct.leaderboard.models.language_model import LabelPrompt, TextModel
+from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.results.record import ModelRecord, OptionsRecord
 from s2lct.leaderboard.scoring.ask import answers_of, probabilities_of, read_labels
 from s2lct.leaderboard.scoring.figures import Figures, failed_cases, figures, pairs_of
@@ -88,7 +88,7 @@ class Outcomes:
 
 
 def score(
-    model: Classifier | Function | TextModel,
+    model: Classifier | Function | EndpointModel,
     suite: SuiteCases,
     *,
     label_map: Mapping[Any, Any] | None = None,
@@ -114,7 +114,7 @@ def score(
             classes=model.classes,
             label_map=label_map,
         )
-    elif isinstance(model, TextModel):
+    elif isinstance(model, EndpointModel):
         if label_map is not None:
             raise ScoringError(
                 f"model {model.name}: answers in words, which no label map is for",
@@ -122,8 +122,7 @@ def score(
             )
         answers = answers_of(model, texts, cache)
         labels, label_rule = read_labels(model, texts, answers), model.label_rule
-        if isinstance(model, EndpointModel):
-            endpoint = model.use(answers.values())
+        endpoint = model.use(answers.values())
     else:
         rule = rules.rule_for(model.classes, model=model.name, label_map=label_map)
         found = probabilities_of(model, texts, cache)
