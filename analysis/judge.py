@@ -7,14 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from s2lct.leaderboard.answers.label_rules import (
-    NEUTRAL,
-    NEUTRAL_BAND,
-    POSITIVE,
-    Array,
-    Labels,
-    rule_for,
-)
+from s2lct.labels import NEUTRAL, NEUTRAL_BAND, POSITIVE
+from s2lct.leaderboard.answers.label_rules import Array, Labels, rule_for
 from s2lct.leaderboard.models.classifier import Classifier
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.scoring.ask import probabilities_of
