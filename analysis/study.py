@@ -255,26 +255,11 @@ class Agreement:
 
 
 @dataclass(frozen=True)
-class Disputed:
-    """A case that no majority of its annotators agrees about with the suite, and its ratings.
-
-    ``reasons`` are ``sentiment``, ``relevance`` or both.
-    """
-
-    id: str
-    capability: str
-    text: str
-    passes: tuple[str, ...]
-    reasons: tuple[str, ...]
-    sentiment: tuple[int, ...]
-    relevance: tuple[int, ...]
-
-
-@dataclass(frozen=True)
 class StudyResult:
     """What a study found: of seeds, expansions and all, then by capability.
 
-    ``missing`` counts ratings that were left out on the forms handed in.
+    ``missing`` counts ratings that were left out on the forms handed in; ``disputed`` are the ids
+    of cases that no majority of their annotators agrees about with the suite.
     """
 
     study: str
@@ -283,7 +268,7 @@ class StudyResult:
     annotators: tuple[str, ...]
     missing: int
     groups: dict[str, Agreement]
-    disputed: tuple[Disputed, ...]
+    disputed: tuple[str, ...]
 
     def json(self) -> str:
         """All of it, as JSON."""
@@ -394,24 +379,18 @@ def evaluate(annotations: Sequence[Annotation], key: Key, *, seed: int = 0) -> S
     )
 
 
-def disputed_cases(sentiments: Ratings, relevances: Ratings, key: Key) -> list[Disputed]:
+def disputed_cases(sentiments: Ratings, relevances: Ratings, key: Key) -> list[str]:
     """The cases about which no majority of their annotators agrees with the suite.
 
-    An annotator disagrees whose label does not pass, or who rates relevance 1 or 2. A case is
-    disputed unless more than half of those who rated it agree (HateCheck's rule: Röttger et al.
-    2021).
+    An annotator disagrees whose label does not pass, or who rates relevance 1 or 2 (HateCheck's
+    rule: Röttger et al. 2021).
     """
-    found: list[Disputed] = []
+    found: list[str] = []
     for name, item in key.items.items():
-        sentiment, relevance = sentiments.get(name, ()), relevances.get(name, ())
-        votes = {
-            SENTIMENT.name: [label_of(rating) in item.passes for rating in sentiment],
-            RELEVANCE.name: [rating > IRRELEVANT for rating in relevance],
-        }
-        reasons = tuple(why for why, of in votes.items() if of and sum(of) <= len(of) / 2)
-        if reasons:
-            about = (item.case, item.capability, item.text, item.passes)
-            found.append(Disputed(*about, reasons, tuple(sentiment), tuple(relevance)))
+        labels = [label_of(rating) in item.passes for rating in sentiments.get(name, ())]
+        relevant = [rating > IRRELEVANT for rating in relevances.get(name, ())]
+        if any(votes and sum(votes) <= len(votes) / 2 for votes in (labels, relevant)):
+            found.append(item.case)
     return found
 
 

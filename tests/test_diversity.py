@@ -18,26 +18,21 @@ from typer.testing import CliRunner
 
 from s2lct.analysis.diversity import (
     Comparison,
-    Diversity,
-    Figure,
     Groups,
     Reading,
     Text,
     compare,
     measure,
-    merged,
     productions_of,
     read,
     self_bleu,
     sentences,
-    table,
 )
-from s2lct.builder.capabilities.files import cases_beside, load_capabilities
+from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.builder.models import load_parser, load_tagger
 from s2lct.builder.records import Token
 from s2lct.cli.main import app
 from s2lct.suite.cases import load_cases
-from s2lct.suite.checklist import read_checklist
 
 RUNNER = CliRunner(env={"COLUMNS": "200"})
 WORDS = st.sampled_from(["a", "film", "the", "The", "is", "dull,", "good.", "not", "“so”", "n't"])
@@ -117,12 +112,6 @@ def test_measures_of_readings(readings: list[Reading]) -> None:
     assert measured["distinct_2"] == pytest.approx(expected)
 
 
-def test_several_draws_give_their_mean_and_bounds() -> None:
-    first, second = (Diversity(2, {"productions": Figure(float(found))}) for found in (1, 3))
-    assert merged([first, second]).figures["productions"] == Figure(2, 1, 3)
-    assert merged([first]) == first
-
-
 def tokens_of(text: str) -> list[Token]:
     tokens, at = [], 0
     for word in text.split():
@@ -197,13 +186,6 @@ def test_every_source_gives_the_same_number_of_cases(compared: Comparison) -> No
     assert reseeded["all"]["other"] != compared["all"]["other"]
 
 
-def test_the_table_holds_the_figures(compared: Comparison) -> None:
-    rows = csv.DictReader(table(compared, 2).csv().splitlines())
-    of = {(row["group"], row["source"]): float(row["self-BLEU"]) for row in rows}
-    assert of["LC2", "suite"] == compared["LC2"]["suite"]["self_bleu"]
-    assert of["all", "other"] == compared["all"]["other"]["self_bleu"]
-
-
 TEST_OF = {one.id: one.checklist.test for one in load_capabilities() if one.checklist}
 CHECKLIST = [
     {"test": test, "capability": "X", "texts": [f"{text} {number}."], "expected": expected}
@@ -221,14 +203,6 @@ def checklist_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with gzip.open(path, "wt", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in CHECKLIST)
     return path
-
-
-def test_checklists_cases_find_their_capability(checklist_path: Path) -> None:
-    cases = read_checklist(checklist_path)
-    assert {case.test for case in cases_beside(cases, "LC4")} == {TEST_OF["LC4"]}
-    assert {case.passes for case in cases_beside(cases, "LC10")} == {("negative",)}
-    assert {case.passes for case in cases_beside(cases, "LC11")} == {("neutral", "positive")}
-    assert cases_beside(cases, "LC12") == cases
 
 
 def invoke(*arguments: str | Path, code: int = 0) -> str:

@@ -15,7 +15,6 @@ from s2lct.command import (
     Device,
     LabelMap,
     Positive,
-    RandomSeed,
     Share,
     command,
 )
@@ -63,10 +62,6 @@ def explain(
         Share,
         typer.Option(help="Share of fillings that must get the same answer.", rich_help_panel=HOW),
     ] = 0.9,
-    samples: Annotated[
-        Count, typer.Option(help="Fillings that a reported P rests on.", rich_help_panel=HOW)
-    ] = 100,
-    seed: Annotated[RandomSeed, typer.Option(help="Seed of all samples.")] = 0,
     label_map: LabelMap = None,
     device: Device = "auto",
 ) -> ExplanationFile:
@@ -91,7 +86,7 @@ def explain(
         raise AnalysisError(
             f"{model}: nothing to explain: it passes every case", hint="name other capabilities"
         )
-    options = Options(threshold=threshold, samples=samples, seed=seed)
+    options = Options(threshold)
     filler = MaskedLMFiller(mlm)
     file = ExplanationFile(
         suite=cases.name,
