@@ -10,11 +10,12 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import TypeAdapter
 
 from s2lct.analysis.bootstrap import mean_and_interval
@@ -37,7 +38,7 @@ FOLDS = 10
 LEAST_FOLDS = 3
 LEAST_FAMILIES = 5
 """A bootstrap of fewer families is no interval."""
-RUN_FILE = "s2lct_run.json"
+TRAINING_FILE = "s2lct_training.json"
 """In a trained model's folder: what training changed."""
 
 
@@ -59,45 +60,40 @@ def sentences_of(rows: Iterable[Case]) -> frozenset[str]:
     return frozenset(sentence_key(text) for row in rows for text in row.source_texts or (row.text,))
 
 
-def split_of(rows: Sequence[Case], trained_on: Collection[str], seed: int = 0) -> Split:
+def split_of(cases: Sequence[Case], trained_on: Collection[str]) -> Split:
     """Divide a suite's cases so that no sentence is trained on and tested on.
 
     Cases with the same sentence stay together; of a case's sentences that is the one in most
     cases. Where cases of both sides share another sentence, those are left out of training, and so
     are cases of other capabilities out of the test.
 
-    Seed 0 tests on the first fold, 1 on the second, and so on; behind the last fold the cases are
-    shuffled anew. Every case is thus tested on once in as many seeds as there are folds.
-
     Raises:
         AnalysisError: too few cases share no sentence.
     """
     from sklearn.model_selection import StratifiedGroupKFold
 
-    chosen = [row for row in rows if row.capability in trained_on]
+    chosen = [case for case in cases if case.capability in trained_on]
     of_family: dict[str, list[Case]] = {}
-    for row in chosen:
-        of_family.setdefault(row.seed_id, []).append(row)
+    for case in chosen:
+        of_family.setdefault(case.seed_id, []).append(case)
     sentences = {name: sentences_of(members) for name, members in of_family.items()}
-    cases = Counter(key for row in chosen for key in sentences[row.seed_id])
-    groups = [min(sentences[row.seed_id], key=lambda key: (-cases[key], key)) for row in chosen]
-    labels = np.array([row.label for row in chosen])
+    uses = Counter(key for case in chosen for key in sentences[case.seed_id])
+    groups = [min(sentences[case.seed_id], key=lambda key: (-uses[key], key)) for case in chosen]
+    labels = np.array([case.label for case in chosen])
     count = min(FOLDS, len(set(groups)), Counter(labels.tolist()).most_common(1)[0][1])
     if count < LEAST_FOLDS:
         raise AnalysisError(
             f"{len(of_family)} seeds of {len(set(groups))} sentences: too few to train and test on",
             hint="build a suite with more seeds, or train on more capabilities",
         )
-    folds = StratifiedGroupKFold(count, shuffle=True, random_state=seed // count)
+    folds = StratifiedGroupKFold(count, shuffle=True, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a label with fewer cases than folds is in fewer
-        parts = [set(part.tolist()) for _, part in folds.split(labels, labels, groups)]
-    tested = parts.pop(seed % count)
+        tested, *parts = (set(part.tolist()) for _, part in folds.split(labels, labels, groups))
     held_out = tested | min(parts, key=len)
-    test = [row for number, row in enumerate(chosen) if number in tested]
-    rest = [row for number, row in enumerate(chosen) if number not in held_out]
-    train = _apart(rest, test)
-    others = _apart([row for row in rows if row.capability not in trained_on], train)
+    test = [case for number, case in enumerate(chosen) if number in tested]
+    train = _apart([case for n, case in enumerate(chosen) if n not in held_out], test)
+    others = _apart([case for case in cases if case.capability not in trained_on], train)
     return Split(train, test, others)
 
 
@@ -106,17 +102,6 @@ def _apart(rows: Sequence[Case], others: Sequence[Case]) -> list[Case]:
     barred = sentences_of(others)
     out = {row.seed_id for row in rows if sentences_of([row]) & barred}
     return [row for row in rows if row.seed_id not in out]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Whether a model failed a case, that it did not learn, before and after training."""
-
-    id: str
-    capability: str
-    family: int
-    before: bool
-    after: bool
 
 
 @dataclass(frozen=True)
@@ -129,27 +114,11 @@ class Accuracy:
 
 
 @dataclass(frozen=True)
-class Run:
-    """A model trained once: on so many cases, and what it changed.
-
-    A model without a neutral class leaves out ``not_learnt`` more.
-    """
-
-    train: int
-    not_learnt: int
-    outcomes: tuple[Outcome, ...]
-    corpus: Accuracy | None
-
-
-_RUN = TypeAdapter(Run)
-
-
-@dataclass(frozen=True)
 class Change:
     """Failures on the same cases, of so many families, before and after training.
 
-    Over several seeds a case counts in each seed that held it out. ``change`` is the failure rate
-    after less before, ``ci`` its 95 % bootstrap interval, of whole families.
+    ``change`` is the failure rate after less before, ``ci`` its 95 % bootstrap interval, of whole
+    families.
     """
 
     cases: int
@@ -169,10 +138,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Training:
-    """What training on capabilities changed, of all seeds together.
+    """What training on capabilities changed.
 
-    ``changes`` are by capability, on cases that share no sentence with what was trained on;
-    accuracies are means. ``problem`` says why there was no training, if so.
+    ``changes`` are by capability, on cases that share no sentence with what was trained on. Trained
+    on are ``train`` cases; a model without a neutral class leaves out ``not_learnt`` more.
+    ``problem`` says why there was no training, if so.
     """
 
     name: str
@@ -182,6 +152,9 @@ class Training:
     not_learnt: int = 0
     changes: dict[str, Change] = field(default_factory=dict)
     corpus: Accuracy | None = None
+
+
+_TRAINING = TypeAdapter(Training)
 
 
 @dataclass(frozen=True)
@@ -195,7 +168,6 @@ class Matrix:
     suite_fingerprint: str
     corpus: str
     options: TrainOptions
-    seeds: int
     capabilities: tuple[str, ...]
     trainings: tuple[Training, ...]
 
@@ -204,14 +176,14 @@ class Matrix:
         return TypeAdapter(Matrix).dump_json(self, indent=1).decode() + "\n"
 
 
-def change_of(outcomes: Sequence[Outcome]) -> Change:
-    """The change on some cases, at least one."""
-    families = [outcome.family for outcome in outcomes]
-    before = np.array([outcome.before for outcome in outcomes])
-    after = np.array([outcome.after for outcome in outcomes])
+Booleans = npt.NDArray[np.bool_]
+
+
+def change_of(families: Sequence[int], before: Booleans, after: Booleans) -> Change:
+    """The change on cases, at least one, by family and whether each failed."""
     change, ci = mean_and_interval(families, after.astype(np.float64) - before, 0)
     return Change(
-        cases=len(outcomes),
+        cases=len(families),
         families=len(set(families)),
         failures_before=int(before.sum()),
         failures_after=int(after.sum()),
@@ -219,29 +191,6 @@ def change_of(outcomes: Sequence[Outcome]) -> Change:
         pass_to_fail=int((~before & after).sum()),
         change=change,
         ci=ci,
-    )
-
-
-def together(name: str, trained_on: Sequence[str], runs: Sequence[Run]) -> Training:
-    """The runs of one training, with different seeds, as one."""
-    outcomes: dict[str, list[Outcome]] = {}
-    for run in runs:
-        for outcome in run.outcomes:
-            outcomes.setdefault(outcome.capability, []).append(outcome)
-    accuracies = [run.corpus for run in runs if run.corpus is not None]
-    return Training(
-        name=name,
-        trained_on=tuple(trained_on),
-        train=sum(run.train for run in runs),
-        not_learnt=sum(run.not_learnt for run in runs),
-        changes={capability: change_of(found) for capability, found in outcomes.items()},
-        corpus=Accuracy(
-            accuracies[0].sentences,
-            float(np.mean([accuracy.before for accuracy in accuracies])),
-            float(np.mean([accuracy.after for accuracy in accuracies])),
-        )
-        if accuracies
-        else None,
     )
 
 
@@ -276,28 +225,25 @@ class Retrainer:
             if LABELS.index(sentence.label) in judge.rule.meanings
         ]
 
-    def matrix(self, trainings: Mapping[str, Sequence[str]], seeds: int) -> Matrix:
-        """Train on the capabilities of each named training, with so many seeds.
+    def matrix(self, trainings: Mapping[str, Sequence[str]]) -> Matrix:
+        """Train on the capabilities of each named training.
 
         A warning names a training that is not possible, and why, unless it is the only one.
 
         Raises:
             AnalysisError: the only training is not possible.
         """
-        advance = bar(f"retraining {self._network.name}", len(trainings) * seeds)
+        advance = bar(f"retraining {self._network.name}", len(trainings))
         found: list[Training] = []
         for name, trained_on in trainings.items():
             try:
-                runs = []
-                for seed in range(seeds):
-                    runs.append(self.run(name, trained_on, seed))
-                    advance(1, name)
-                found.append(together(name, trained_on, runs))
+                found.append(self.train(name, trained_on))
             except AnalysisError as error:
                 if len(trainings) == 1:
                     raise
                 warnings.warn(f"{name}: {error.problem}", S2lctWarning, stacklevel=2)
                 found.append(Training(name, tuple(trained_on), error.problem))
+            advance(1, name)
         return Matrix(
             model=self._network.name,
             model_fingerprint=self._network.fingerprint,
@@ -306,102 +252,94 @@ class Retrainer:
             suite_fingerprint=self._suite.fingerprint,
             corpus=self._corpus.name if self._corpus is not None else "",
             options=self._options,
-            seeds=seeds,
             capabilities=self._suite.capabilities,
             trainings=tuple(found),
         )
 
-    def folder_of(self, name: str, trained_on: Sequence[str], seed: int) -> Path | None:
-        """Where the model of a training lies; another one's has another name."""
-        inputs = self._inputs(trained_on, seed)
-        return self._save_to and self._save_to / f"{name}-seed-{seed}-{inputs[:8]}"
-
-    def run(self, name: str, trained_on: Sequence[str], seed: int) -> Run:
-        """Train on capabilities and test, or give what was kept of the same run.
+    def train(self, name: str, trained_on: Sequence[str]) -> Training:
+        """Train on capabilities and test, or give what was kept of the same training.
 
         Raises:
             AnalysisError: too few cases, or none that the model can learn.
         """
-        folder = self.folder_of(name, trained_on, seed)
-        if folder is None:
-            inputs = self._inputs(trained_on, seed)
-            return kept(
-                self._network.fingerprint, inputs, _RUN, lambda: self._run(name, trained_on, seed)
-            )
+        inputs = self._inputs(trained_on)
+        if self._save_to is None:
+            make = partial(self._train, name, trained_on)
+            return kept(self._network.fingerprint, inputs, _TRAINING, make)
+        folder = self._save_to / f"{name}-{inputs[:8]}"
         if folder.exists():
-            return _RUN.validate_json((folder / RUN_FILE).read_bytes())
-        return self._run(name, trained_on, seed, folder)
+            return _TRAINING.validate_json((folder / TRAINING_FILE).read_bytes())
+        return self._train(name, trained_on, folder)
 
-    def _run(
-        self, name: str, trained_on: Sequence[str], seed: int, folder: Path | None = None
-    ) -> Run:
-        split = split_of(self._suite.cases, trained_on, seed)
-        cases = [Example(row.text, row.label) for row in split.train]
-        learnt = learnable(self._judge.rule, cases)
+    def _train(self, name: str, trained_on: Sequence[str], folder: Path | None = None) -> Training:
+        cases = self._suite.cases
+        split = split_of(cases, trained_on)
+        examples = [Example(case.text, case.label) for case in split.train]
+        learnt = learnable(self._judge.rule, examples)
         if not learnt:
             raise AnalysisError(
-                f"{name}: none of {len(cases)} training cases has a label that "
+                f"{name}: none of {len(examples)} training cases has a label that "
                 f"{self._network.name} has a class for (no neutral class)",
                 hint="train on another capability, or a model with three classes",
             )
-        before = self._before
-        judge = fine_tuned(self._judge, learnt, self._options, seed)
-        after = self._scored(judge)
+        judge = fine_tuned(self._judge, learnt, self._options)
+        (before, right_before), (after, right_after) = self._before, self._scored(judge)
+        families = families_of(cases)
+        numbers: dict[str, list[int]] = {}
+        tested = {case.id for case in (*split.test, *split.others)}
+        for number, case in enumerate(cases):
+            if case.id in tested:
+                numbers.setdefault(case.capability, []).append(number)
         seen = sentences_of(split.train)
-        unseen = np.array(
-            [sentence_key(sentence.text) not in seen for sentence in self._tested], dtype=bool
-        )
-        accuracy = None
-        if unseen.any():
-            right = [float(scored[1][unseen].mean()) for scored in (before, after)]
-            accuracy = Accuracy(int(unseen.sum()), *right)
-        tested = {row.id for row in (*split.test, *split.others)}
-        all_cases = self._suite.cases
-        scored = zip(all_cases, families_of(all_cases).tolist(), before[0], after[0], strict=True)
-        run = Run(
+        unseen = [n for n, one in enumerate(self._tested) if sentence_key(one.text) not in seen]
+        training = Training(
+            name=name,
+            trained_on=tuple(trained_on),
             train=len(learnt),
-            not_learnt=len(cases) - len(learnt),
-            outcomes=tuple(
-                Outcome(case.id, case.capability, family, failed, fails)
-                for case, family, failed, fails in scored
-                if case.id in tested
-            ),
-            corpus=accuracy,
+            not_learnt=len(examples) - len(learnt),
+            changes={
+                capability: change_of(families[of].tolist(), before[of], after[of])
+                for capability, of in numbers.items()
+            },
+            corpus=Accuracy(
+                len(unseen), float(right_before[unseen].mean()), float(right_after[unseen].mean())
+            )
+            if unseen
+            else None,
         )
         if folder is not None:
             network = network_of(judge)
-            with whole_folder(folder) as partial:
-                network.model.save_pretrained(partial)
-                network.tokenizer.save_pretrained(partial)
-                write_bytes(partial / RUN_FILE, _RUN.dump_json(run))
-        return run
+            with whole_folder(folder) as partial_folder:
+                network.model.save_pretrained(partial_folder)
+                network.tokenizer.save_pretrained(partial_folder)
+                write_bytes(partial_folder / TRAINING_FILE, _TRAINING.dump_json(training))
+        return training
 
-    def _inputs(self, trained_on: Sequence[str], seed: int) -> str:
-        """A fingerprint of all that decides a run."""
+    def _inputs(self, trained_on: Sequence[str]) -> str:
+        """A fingerprint of all that decides a training."""
         cases = [
-            [row.id, row.text, row.label, sorted(row.passes), row.sources]
-            for row in self._suite.cases
+            [case.id, case.text, case.label, sorted(case.passes), case.sources, case.source_texts]
+            for case in self._suite.cases
         ]
         corpus = self._corpus.fingerprint if self._corpus is not None else ""
-        options = [asdict(self._options), list(trained_on), seed]
         model = [self._network.fingerprint, str(self._judge)]
-        sources = [row.source_texts for row in self._suite.cases]
-        return fingerprint_of([*model, cases, sources, corpus, *options])
+        return fingerprint_of([*model, cases, corpus, asdict(self._options), list(trained_on)])
 
     @cached_property
-    def _before(self) -> tuple[list[bool], np.ndarray]:
+    def _before(self) -> tuple[Booleans, Booleans]:
         return self._scored(self._judge)
 
-    def _scored(self, judge: Judge) -> tuple[list[bool], np.ndarray]:
+    def _scored(self, judge: Judge) -> tuple[Booleans, Booleans]:
         """Whether each case fails, and whether each of the corpus's test sentences it gets right.
 
         A sentence's label has to be the likeliest of those that the model has a class for.
         """
-        predicted = judge.labels([row.text for row in self._suite.cases]).tolist()
-        rows = zip(self._suite.cases, predicted, strict=True)
+        cases = self._suite.cases
+        labels = judge.labels([case.text for case in cases]).tolist()
+        failed = [label not in case.passes for case, label in zip(cases, labels, strict=True)]
         likeliest = judge.likeliest([sentence.text for sentence in self._tested])
-        labels = [LABELS.index(sentence.label) for sentence in self._tested]
-        return [label not in row.passes for row, label in rows], likeliest == labels
+        right = likeliest == [LABELS.index(sentence.label) for sentence in self._tested]
+        return np.array(failed, dtype=bool), np.array(right, dtype=bool)
 
 
 def points(value: float) -> str:
@@ -415,7 +353,7 @@ def training_table(training: Training) -> Table:
     columns = (
         "", "cases", "before", "after", "fail-to-pass", "pass-to-fail", "change, points",
     )  # fmt: skip
-    rows = [
+    rows: list[list[str | Cell]] = [
         [
             Cell(capability, kind="bold" if capability in training.trained_on else ""),
             *map(str, (of.cases, of.failures_before, of.failures_after)),

@@ -147,24 +147,11 @@ def _pairs(cases: Sequence[Case], seed: int) -> list[tuple[Case, Case]]:
 
 
 def _form_order(pairs: Sequence[tuple[Case, Case]], seed: int, number: int) -> list[Case]:
-    """A set's cases, shuffled so that a seed and its expansion stand far apart.
-
-    One of each pair, whichever chance says, is in the first half of the form. Both halves are
-    two shuffled blocks of the same pairs: between a seed and its expansion stand at least half
-    as many cases as there are pairs.
-    """
+    """A set's cases: one of each pair, whichever chance says, in each half of the form."""
     rng = rng_for(seed, "study", "form", str(number))
-    shuffled = list(pairs)
-    rng.shuffle(shuffled)
-    turned = [pair if rng.random() < 0.5 else pair[::-1] for pair in shuffled]
-    middle = (len(turned) + 1) // 2
-    cases: list[Case] = []
-    for half in (0, 1):
-        for block in (turned[:middle], turned[middle:]):
-            chosen = [pair[half] for pair in block]
-            rng.shuffle(chosen)
-            cases += chosen
-    return cases
+    turned = [pair if rng.random() < 0.5 else pair[::-1] for pair in pairs]
+    halves = [[pair[half] for pair in turned] for half in (0, 1)]
+    return [case for half in halves for case in rng.sample(half, len(half))]
 
 
 def capability_texts(suite: str, field: Literal["title", "raters"]) -> dict[str, str]:
@@ -219,12 +206,8 @@ def write_study(key: Key, folder: Path) -> list[Path]:
         OutputError: it is a file.
     """
     check_folder_out(folder, "--out")
-    path = folder / KEY_FILE
-    if path.exists() and read_key(path).study != key.study:
-        raise AnalysisError(
-            f"--out {folder}: holds another study, whose answers need its {KEY_FILE}",
-            hint="choose another folder",
-        )
+    if (folder / KEY_FILE).exists() and read_key(folder / KEY_FILE) != key:
+        raise AnalysisError(f"--out {folder}: holds another study", hint="choose another folder")
     contents: dict[str, str] = {}
     for name, form in forms_of(key).items():
         contents |= {f"{name}.html": form.html(), f"{name}.csv": form.csv()}
@@ -272,26 +255,11 @@ class Agreement:
 
 
 @dataclass(frozen=True)
-class Disputed:
-    """A case that no majority of its annotators agrees about with the suite, and its ratings.
-
-    ``reasons`` are ``sentiment``, ``relevance`` or both.
-    """
-
-    id: str
-    capability: str
-    text: str
-    passes: tuple[str, ...]
-    reasons: tuple[str, ...]
-    sentiment: tuple[int, ...]
-    relevance: tuple[int, ...]
-
-
-@dataclass(frozen=True)
 class StudyResult:
     """What a study found: of seeds, expansions and all, then by capability.
 
-    ``missing`` counts ratings that were left out on the forms handed in.
+    ``missing`` counts ratings that were left out on the forms handed in; ``disputed`` are the ids
+    of cases that no majority of their annotators agrees about with the suite.
     """
 
     study: str
@@ -300,7 +268,7 @@ class StudyResult:
     annotators: tuple[str, ...]
     missing: int
     groups: dict[str, Agreement]
-    disputed: tuple[Disputed, ...]
+    disputed: tuple[str, ...]
 
     def json(self) -> str:
         """All of it, as JSON."""
@@ -411,24 +379,18 @@ def evaluate(annotations: Sequence[Annotation], key: Key, *, seed: int = 0) -> S
     )
 
 
-def disputed_cases(sentiments: Ratings, relevances: Ratings, key: Key) -> list[Disputed]:
+def disputed_cases(sentiments: Ratings, relevances: Ratings, key: Key) -> list[str]:
     """The cases about which no majority of their annotators agrees with the suite.
 
-    An annotator disagrees whose label does not pass, or who rates relevance 1 or 2. A case is
-    disputed unless more than half of those who rated it agree (HateCheck's rule: Röttger et al.
-    2021).
+    An annotator disagrees whose label does not pass, or who rates relevance 1 or 2 (HateCheck's
+    rule: Röttger et al. 2021).
     """
-    found: list[Disputed] = []
+    found: list[str] = []
     for name, item in key.items.items():
-        sentiment, relevance = sentiments.get(name, ()), relevances.get(name, ())
-        votes = {
-            SENTIMENT.name: [label_of(rating) in item.passes for rating in sentiment],
-            RELEVANCE.name: [rating > IRRELEVANT for rating in relevance],
-        }
-        reasons = tuple(why for why, of in votes.items() if of and sum(of) <= len(of) / 2)
-        if reasons:
-            about = (item.case, item.capability, item.text, item.passes)
-            found.append(Disputed(*about, reasons, tuple(sentiment), tuple(relevance)))
+        labels = [label_of(rating) in item.passes for rating in sentiments.get(name, ())]
+        relevant = [rating > IRRELEVANT for rating in relevances.get(name, ())]
+        if any(votes and sum(votes) <= len(votes) / 2 for votes in (labels, relevant)):
+            found.append(item.case)
     return found
 
 

@@ -55,10 +55,10 @@ def _count_faults(suite: WrittenSuite) -> Iterator[str]:
     described = suite.described
     for name, rows in suite.rows.items():
         kinds = Counter(row["kind"] for row in rows)
-        for kind, recorded in _COUNTED:
-            counted = described["counts"][name].get(recorded, 0)
+        for kind, column in _COUNTED:
+            counted = described["counts"][name].get(column, 0)
             if counted != kinds[kind]:
-                yield f"{name}: {kinds[kind]} {recorded}, {SUITE_FILE} counts {counted}"
+                yield f"{name}: {kinds[kind]} {column}, {SUITE_FILE} counts {counted}"
     # Older suites say nothing of annotators.
     found = reading_of(row for rows in suite.rows.values() for row in rows)
     recorded = described.get("reading")

@@ -58,7 +58,7 @@ def show_retrained(matrix: Matrix, *, out: Path, suite: str) -> None:
     first, *others = matrix.trainings
     console.print(matrix_table(matrix) if others else training_table(first))
     console.print(f"Written to {out}")
-    for folder in sorted(out.glob(f"{first.name}-seed-*/")):
+    for folder in sorted(out.glob(f"{first.name}-????????/")):
         console.print(f"Score a model: s2lct score {folder} --suite {suite}")
 
 
@@ -107,16 +107,16 @@ def show_masks(found: Masks, *, model: str, out: Path) -> None:
 
 @JUDGING.shows(
     suites.diversity,
-    "s2lct diversity dist/s2lct --html diversity.html",
+    "s2lct diversity dist/s2lct",
     "s2lct diversity dist/s2lct --checklist sentiment_mft.jsonl.gz",
 )
-def show_diversity(found: Comparison, *, html: Path | None, csv: Path | None) -> None:
+def show_diversity(found: Comparison, *, draws: int, csv: Path | None) -> None:
     """Measures of the suite beside those of other sources."""
     from s2lct.analysis.diversity import table
 
-    console.print(table(found))
-    if written := [str(path) for path in (html, csv) if path is not None]:
-        show(f"Written: {', '.join(written)}")
+    console.print(table(found, draws))
+    if csv is not None:
+        show(f"Written: {csv}")
 
 
 @JUDGING.shows(

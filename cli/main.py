@@ -12,11 +12,11 @@ from rich.table import Table as RichTable
 
 from s2lct.builder import commands
 from s2lct.cli import analysis, publishing, scoring
-from s2lct.cli.console import Commands, console, error_console, run, show
+from s2lct.cli.console import Commands, console, note, run, show
 from s2lct.cli.options import Panel, examples
 from s2lct.plain_text import plain_lines
 from s2lct.suite.checklist import Imported, import_checklist
-from s2lct.tables import Cell, Table
+from s2lct.tables import Table
 
 if TYPE_CHECKING:
     from s2lct.builder.capabilities.schema import Capability
@@ -35,21 +35,6 @@ app = typer.Typer(
         "s2lct score -h",
     ),
 )
-COUNTED = {
-    "found": "found",
-    "seeds": "seeds",
-    "masked": "masked",
-    "suggestions": "tried",
-    "rejected_part_of_speech": "part of\nspeech",
-    "rejected_not_neutral": "not\nneutral",
-    "rejected_specification": "rule\nbroken",
-    "rejected_unlikely": "too\nunlikely",
-    "rejected_sentiment": "sentiment\nmoved",
-    "duplicates": "twice",
-    "expansions": "expansions",
-    "counterparts": "contrasts",
-}
-"""The head of each column of a build's counts."""
 BUILDING = Panel(app, "Build a suite")
 imports = typer.Typer(help="Bring in suites of others, to score on them.", no_args_is_help=True)
 app.add_typer(imports, name="import", rich_help_panel=BUILDING.heading)
@@ -88,9 +73,7 @@ def show_build(built: commands.Built) -> None:
     config = built.config
     console.print(closing_table(built.counts))
     if empty := [name for name, count in built.counts.items() if not count["seeds"]]:
-        error_console.print(
-            f"No sentence of {config.corpus} fits {', '.join(empty)}: left out.", style="yellow"
-        )
+        note(f"No sentence of {config.corpus} fits {', '.join(empty)}: left out.")
     if unread := built.unread:
         cases = "these cases" if len(unread) == len(built.counts) else ", ".join(unread)
         console.print(f"Nobody has annotated {cases}, and the suite says so.")
@@ -101,22 +84,17 @@ def show_build(built: commands.Built) -> None:
 
 def closing_table(counts: Mapping[str, Mapping[str, int]]) -> Table:
     """What happened to each capability: of what never happened there is no column."""
-    totals = {column: sum(count[column] for count in counts.values()) for column in COUNTED}
-    shown = [column for column, total in totals.items() if total]
-    rows: list[list[str | Cell]] = [
-        [name, *(f"{count[column]:,}" for column in shown)] for name, count in counts.items()
-    ]
-    rows.append(
-        [
-            Cell(f"{figure}", kind="bold")
-            for figure in ("all", *(f"{totals[column]:,}" for column in shown))
-        ]
-    )
+    columns = next(iter(counts.values()))
+    totals = {column: sum(count[column] for count in counts.values()) for column in columns}
+    shown = [column for column in columns if totals[column]]
     return Table(
-        ["", *(COUNTED[column] for column in shown)],
-        rows,
+        ["", *(column.removeprefix("rejected_").replace("_", "\n") for column in shown)],
+        [
+            [name, *(f"{count[column]:,}" for column in shown)]
+            for name, count in {**counts, "all": totals}.items()
+        ],
         title="S²LCT suite",
-        caption="found: sentences; tried: expansions, and why some were dropped",
+        caption="found: sentences; behind suggestions, why some were rejected",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,26 +34,6 @@ leaderboard = typer.Typer(
 )
 app.add_typer(leaderboard, name="leaderboard", rich_help_panel=PUBLISHING)
 app.add_typer(publish, rich_help_panel=PUBLISHING)
-_PUBLISHED: dict[str, tuple[Callable[..., list[str]], str]] = {
-    "dataset": (
-        publish_dataset,
-        "s2lct publish dataset dist/s2lct --repo ORG/s2lct --version 1.0.0 --dry-run",
-    ),
-    "metric": (publish_metric, "s2lct publish metric --repo ORG/s2lct --dry-run"),
-    "leaderboard": (
-        publish_leaderboard,
-        "s2lct publish leaderboard --repo ORG/s2lct-leaderboard \\\n"
-        "    --results ORG/s2lct-results --dataset ORG/s2lct --dry-run",
-    ),
-    "results": (
-        publish_results,
-        "s2lct publish results results/vader.json --to ORG/s2lct-results --dry-run",
-    ),
-    "model-result": (
-        publish_model_result,
-        "s2lct publish model-result results/ORG--MODEL.json --create-pr --dry-run",
-    ),
-}
 
 
 def show_lines(lines: list[str]) -> None:
@@ -62,8 +42,19 @@ def show_lines(lines: list[str]) -> None:
         show(line)
 
 
-for _name, (_function, _example) in _PUBLISHED.items():
-    Panel(publish).shows(_function, _example, name=_name)(show_lines)
+for _function, _example in (
+    (publish_dataset, "dataset dist/s2lct --repo ORG/s2lct --version 1.0.0 --dry-run"),
+    (publish_metric, "metric --repo ORG/s2lct --dry-run"),
+    (
+        publish_leaderboard,
+        "leaderboard --repo ORG/s2lct-leaderboard --results ORG/s2lct-results \\\n"
+        "    --dataset ORG/s2lct --dry-run",
+    ),
+    (publish_results, "results results/vader.json --to ORG/s2lct-results --dry-run"),
+    (publish_model_result, "model-result results/ORG--MODEL.json --create-pr --dry-run"),
+):
+    _name, *_ = _example.split()
+    Panel(publish).shows(_function, f"s2lct publish {_example}", name=_name)(show_lines)
 
 
 @Panel(app, PUBLISHING).shows(

@@ -70,15 +70,13 @@ def show_scores(scores: score_models.Scores, *, format: Format = "table") -> Non
 )
 def show_report(results: list[Result], *, html: Path | None) -> None:
     """Failure rates side by side, and the words that broke each model."""
-    from s2lct.leaderboard.site.report import by_suite, shown_name, suites_table, worst_first
+    from s2lct.leaderboard.site.report import by_suite, shown_name, worst_first
 
     suites = by_suite(results)
     for group in suites:
         if len(suites) > 1:
             console.rule(f"Suite {group[0].suite.name}", align="left")
         show_results(group)
-    if len(suites) > 1:
-        console.print(suites_table(suites))
     for result in (result for group in suites for result in worst_first(group)):
         words = ", ".join(
             f"{word.item} ({word.pass_to_fail} of {word.expansions})"

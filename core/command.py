@@ -17,9 +17,7 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 Count = Annotated[int, Field(ge=1)]
-Number = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, le=1)]
 """Not nothing, such as 0.25."""
 RandomSeed = Annotated[int, Field(ge=0, lt=2**32)]

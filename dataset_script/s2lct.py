@@ -1,7 +1,7 @@
 """S²LCT: failure rates of a sentiment model, one linguistic capability at a time."""
 
-from s2lct.leaderboard.integrations import evaluate_metric
+from s2lct.leaderboard.integrations import metric
 
 
-class S2lct(evaluate_metric.S2lct):
-    """What `evaluate.load` finds in this file; see `evaluate_metric.S2lct`."""
+class S2lct(metric.S2lct):
+    """What `evaluate.load` finds in this file; see `metric.S2lct`."""

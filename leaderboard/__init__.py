@@ -7,7 +7,6 @@ from typing import Any
 _MODULES = {
     "s2lct.errors": ("ScoringError",),
     "s2lct.leaderboard.integrations.callback": ("CapabilityCallback",),
-    "s2lct.leaderboard.integrations.metric": ("compute",),
     "s2lct.leaderboard.models.language_model": ("LabelPrompt", "LanguageModel"),
     "s2lct.leaderboard.models.load": ("load_classifier",),
     "s2lct.leaderboard.scoring.score": ("score",),

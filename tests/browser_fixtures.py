@@ -22,14 +22,6 @@ FLAGS = [
 ]
 
 
-# The height of letters of plots as they are drawn, whatever a plot is shrunk to.
-SHOWN_SIZES = """() => [...document.querySelectorAll("svg text")].map((text) => {
-  const { a, b } = text.getScreenCTM();
-  return parseFloat(getComputedStyle(text).fontSize) * Math.hypot(a, b);
-})"""
-LEGIBLE = 11
-
-
 @dataclass
 class Visit:
     """A tab, and what went wrong or out in it."""

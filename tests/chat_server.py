@@ -34,8 +34,78 @@ class Asked:
     authorization: str
 
 
-class ChatServer:
-    """Language models in a thread of this process.
+class _Server:
+    """A server in a thread of this process, which answers chats as ``respond`` does."""
+
+    def __init__(self, port: int = 0) -> None:
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                with suppress(ConnectionError):
+                    if self.path == "/v1/chat/completions":
+                        server.respond(self, body)
+                    else:
+                        send(self, 404, b"{}", {})
+                        self.wfile.write(b"{}")
+
+            def log_message(self, *given: Any) -> None:
+                pass
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+            request_queue_size = 64
+
+            def handle_error(self, *given: Any) -> None:
+                pass  # a client that was killed
+
+        self._http = Server(("127.0.0.1", port), Handler)
+        self.base_url = f"http://127.0.0.1:{self._http.server_address[1]}/v1"
+
+    def respond(self, request: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Any:
+        threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(self, *given: object) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+
+
+def completion(model: str, text: str, question: str = "", **choice: Any) -> dict[str, Any]:
+    """What OpenAI's API sends."""
+    message = {"role": "assistant", "content": text, "refusal": choice.pop("refusal", None)}
+    read, written = len(question.split()) + 10, len(text.split())
+    return {
+        "id": "1",
+        "object": "chat.completion",
+        "created": 0,
+        "model": model,
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"} | choice],
+        "usage": {
+            "prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written
+        },
+    }  # fmt: skip
+
+
+def send(
+    request: BaseHTTPRequestHandler, status: int, content: bytes, headers: Mapping[str, str]
+) -> None:
+    request.send_response(status)
+    usual = {"Content-Type": "application/json", "Content-Length": str(len(content))}
+    for name, value in {**usual, **headers}.items():
+        request.send_header(name, value)
+    request.end_headers()
+
+
+class ChatServer(_Server):
+    """Language models that annotate.
 
     Attributes:
         asked: every request, in order.
@@ -44,38 +114,16 @@ class ChatServer:
     """
 
     def __init__(self, rule: Rule) -> None:
+        super().__init__()
         self.rule = rule
         self.asked: list[Asked] = []
         self.before_answer: Callable[[Asked], tuple[int, str] | None] = lambda asked: None
-        server = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                length = int(self.headers["Content-Length"])
-                body = json.loads(self.rfile.read(length))
-                status, answer = server.answer(body, self.headers.get("Authorization", ""))
-                if self.path != "/v1/chat/completions":
-                    status, answer = 404, {"error": "no such path"}
-                content = json.dumps(answer).encode()
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, *given: Any) -> None:
-                pass
-
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.base_url = f"http://127.0.0.1:{self._http.server_address[1]}/v1"
-
-    def __enter__(self) -> ChatServer:
-        threading.Thread(target=self._http.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *given: object) -> None:
-        self._http.shutdown()
-        self._http.server_close()
+    def respond(self, request: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        status, answer = self.answer(body, request.headers.get("Authorization", ""))
+        content = json.dumps(answer).encode()
+        send(request, status, content, {})
+        request.wfile.write(content)
 
     def answer(self, body: dict[str, Any], authorization: str) -> tuple[int, dict[str, Any]]:
         question = body["messages"][0]["content"].rpartition("nothing else.\n\n")[2]
@@ -88,17 +136,7 @@ class ChatServer:
         content = "\n".join(
             f"{number} {self.rule(asked.model, about, text)}" for number, about, text in lines
         )
-        message = {"role": "assistant", "content": content}
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        return 200, {
-            "id": "1",
-            "created": 0,
-            "model": asked.model,
-            "object": "chat.completion",
-            "system_fingerprint": "",
-            "choices": [choice],
-            "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
-        }
+        return 200, completion(asked.model, content)
 
 
 @dataclass(frozen=True)
@@ -130,7 +168,7 @@ class Reply:
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
-class SentimentServer:
+class SentimentServer(_Server):
     """A chat model that is asked one text at a time.
 
     Attributes:
@@ -150,6 +188,7 @@ class SentimentServer:
         prompt: str = "Sentiment of: {text}",
         port: int = 0,
     ) -> None:
+        super().__init__(port)
         self.reply = reply
         self.requests, self.answered = Counter[str](), Counter[str]()
         self.bodies: list[dict[str, Any]] = []
@@ -158,51 +197,19 @@ class SentimentServer:
         self._lock = threading.Lock()
         before, _, behind = prompt.partition("{text}")
         self._text = re.compile(f"{re.escape(before)}(.*){re.escape(behind)}", re.DOTALL)
-        server = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True
-
-            def do_POST(self) -> None:
-                with suppress(ConnectionError):
-                    server.handle(self)
-
-            def log_message(self, *given: Any) -> None:
-                pass
-
-        class Server(ThreadingHTTPServer):
-            daemon_threads = True
-            request_queue_size = 64
-
-            def handle_error(self, *given: Any) -> None:
-                pass  # a client that was killed
-
-        self._http = Server(("127.0.0.1", port), Handler)
-        self.base_url = f"http://127.0.0.1:{self._http.server_address[1]}/v1"
-
-    def __enter__(self) -> SentimentServer:
-        threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True).start()
-        return self
-
-    def __exit__(self, *given: object) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-
-    def handle(self, request: BaseHTTPRequestHandler) -> None:
-        body = json.loads(request.rfile.read(int(request.headers["Content-Length"])))
+    def respond(self, request: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
         found = self._text.fullmatch(body["messages"][-1]["content"])
         text = found[1] if found else body["messages"][-1]["content"]
+        authorization = request.headers.get("Authorization", "")
         with self._lock:
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
             self.bodies.append(body)
-            self.keys.add(request.headers.get("Authorization", "").removeprefix("Bearer "))
+            self.keys.add(authorization.removeprefix("Bearer "))
             reply = self.reply(text, self.requests[text])
             self.requests[text] += 1
         try:
-            if request.path != "/v1/chat/completions":
-                reply = Reply(status=404)
             if reply.together:
                 reply.together.wait(60)
             time.sleep(reply.seconds)
@@ -210,43 +217,21 @@ class SentimentServer:
             # Before the answer: who has it may send the next request.
             with self._lock:
                 self._at_once -= 1
-        self._send(request, reply, body["model"], text)
-
-    def _send(self, request: BaseHTTPRequestHandler, reply: Reply, model: str, text: str) -> None:
         if reply.cut == "before":
             request.close_connection = True
             with suppress(OSError):
                 request.connection.shutdown(socket.SHUT_RDWR)
             return
+        # Servers of all kinds repeat what they were sent.
+        told = f"{reply.status} for {body['model']} ({authorization})"
+        answer: dict[str, Any] = {"error": {"message": told, "type": "error"}}
         if reply.status == 200:
-            message = {"role": "assistant", "content": reply.text, "refusal": reply.refusal}
-            answer: dict[str, Any] = {
-                "id": "1",
-                "object": "chat.completion",
-                "created": 0,
-                "model": self.model_reported,
-                "choices": [{"index": 0, "message": message, "finish_reason": reply.finish}],
-                "usage": {
-                    "prompt_tokens": len(text.split()) + 10,
-                    "completion_tokens": len(reply.text.split()),
-                    "total_tokens": len(text.split()) + 10 + len(reply.text.split()),
-                },
-                **reply.more,
-            }
-        else:
-            # Servers of all kinds repeat what they were sent.
-            sent = request.headers.get("Authorization", "")
-            answer = {"error": {"message": f"{reply.status} for {model} ({sent})", "type": "error"}}
+            more = {"finish_reason": reply.finish, "refusal": reply.refusal}
+            answer = completion(self.model_reported, reply.text, text, **more) | reply.more
         content = reply.body if reply.body is not None else json.dumps(answer).encode()
-        request.send_response(reply.status)
-        request.send_header("Content-Type", "application/json")
-        request.send_header("Content-Length", str(len(content)))
-        for name, value in reply.headers.items():
-            request.send_header(name, value)
-        request.end_headers()
+        send(request, reply.status, content, reply.headers)
         if reply.cut == "within":
             request.wfile.write(content[: len(content) // 2])
-            request.wfile.flush()
             request.close_connection = True
             return
         request.wfile.write(content)

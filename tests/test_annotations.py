@@ -146,12 +146,6 @@ def test_answers_of_models_are_read_line_by_line(
     assert read == {IDS[place]: given for place, given in found.items()}
 
 
-def test_of_a_case_a_model_must_say_whether_it_is_relevant() -> None:
-    items = [Item(id=id, text="A film.", description="negation") for id in IDS[:3]]
-    read = annotations_in("1 pos 2\n1\n2 pos 2 1\n3 neu 1 0", items, "m")
-    assert [(one.id, one.relevant) for one in read] == [(IDS[1], True), (IDS[2], False)]
-
-
 @given(st.text("0123 negposmix|.\n", max_size=80))
 def test_no_answer_breaks_the_reading(answer: str) -> None:
     items = [Item(id=id, text="A film.") for id in IDS[:3]]

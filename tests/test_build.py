@@ -29,7 +29,7 @@ from s2lct.builder.pipeline import build_suite
 from s2lct.builder.records import sentence_id
 from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
-from s2lct.errors import BuildError, CapabilityError
+from s2lct.errors import BuildError
 from s2lct.files import locked
 from s2lct.identity import package_fingerprint
 from s2lct.labels import LABELS
@@ -126,15 +126,6 @@ def test_the_paper_form(corpus_path: Path, tmp_path: Path) -> None:
     quoted = [row["text"] for row in rows if row["kind"] == "seed" and row["capability"] != "LC9"]
     assert all(text.startswith(starts) for text in quoted)
     assert read_suite(out).described["scorers"] == []
-
-
-def test_the_paper_form_does_not_drop_operations(corpus_path: Path, tmp_path: Path) -> None:
-    path = tmp_path / "lc12.yaml"
-    path.write_text(OWN_CAPABILITY.replace("{P}", "{P|negate}"), encoding="utf-8")
-    options = {"capabilities": ("LC12",), "capability_files": (path,), "templates": "paper"}
-    with pytest.raises(CapabilityError, match="LC12"):
-        build_suite(config_for(corpus_path, tmp_path / "own", **options))
-    assert not (tmp_path / "own").exists()
 
 
 def annotated(id: str, label: str, **found: object) -> list[str]:
@@ -385,15 +376,6 @@ def test_odd_sentences_are_counted_not_fatal(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.stderr
     assert sum(read_suite(out).described["corpus"]["skipped"].values()) >= 3
     assert verify_suite(out) == []
-
-
-def test_a_corpus_without_any_seed_says_so(tmp_path: Path) -> None:
-    path = tmp_path / "one.csv"
-    path.write_text("text,label\nHm.,neutral\n", encoding="utf-8")
-    result = run("--corpus", f"csv:{path}", "--out", tmp_path / "none")
-    assert result.exit_code == 1
-    assert "--corpus" in result.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["one.csv"]
 
 
 def test_a_full_disk_leaves_nothing_half_written(

@@ -25,8 +25,9 @@ from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 import s2lct
+from s2lct.builder.write import COUNTED
 from s2lct.cli.console import PlainConsole, PlainRecord, errors_shown
-from s2lct.cli.main import COUNTED, app, closing_table
+from s2lct.cli.main import app, closing_table
 from s2lct.command import RandomSeed, Share
 from s2lct.command import command as checked
 from s2lct.errors import OptionError, extra_of
@@ -314,7 +315,7 @@ def test_no_number_of_a_build_is_cut(rows: list[dict[str, int]]) -> None:
     assert max(map(len, text.splitlines())) <= 80
     numbers = {f"{number:,}" for row in rows for number in row.values() if number}
     assert numbers <= set(re.findall(r"[\d,]*\d", text))
-    assert ("moved" in text) == any(row["rejected_sentiment"] for row in rows)
+    assert ("sentiment" in text) == any(row["rejected_sentiment"] for row in rows)
 
 
 def test_inspect_shows_seeds_with_their_expansions(suite_folder: Path) -> None:

@@ -10,8 +10,7 @@ import pytest
 from damaged_suites import edited_suite
 
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.integrations.evaluate_metric import S2lct
-from s2lct.leaderboard.integrations.metric import compute
+from s2lct.leaderboard.integrations.metric import S2lct, compute
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import load_cases
@@ -55,7 +54,9 @@ def test_predictions_for_contrasts_count_in_no_failure_rate(
             for name, of in figures.items()
         }
 
-    expected = rates(compute(model="vader", suite=suite_folder, capabilities=["LC4"]))
+    expected = rates(
+        score(load_classifier("vader"), load_cases(suite_folder).select(["LC4"])).figures.nested()
+    )
     cases = load_cases(rows)
     labels = score(load_classifier("vader"), cases).labels.tolist()
     predicted = dict(zip((case.id for case in cases.cases), labels, strict=False))

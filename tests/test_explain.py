@@ -143,7 +143,7 @@ def test_of_a_rule_the_words_that_it_needs_are_kept(
     condition: Callable[[set[str]], bool], text: str, kept: list[str]
 ) -> None:
     judge = negative_if(condition)
-    assert method_of(judge) == "Kernel SHAP"
+    assert method_of(judge) == "leaving out each word"
     (explained,) = explain(judge, [row(text)], FILLER)
     assert kept_words(explained) == kept
     assert (explained.prediction, explained.probability) == ("negative", 1.0)
@@ -267,11 +267,11 @@ def test_a_killed_run_goes_on_and_gives_the_same(monkeypatch: pytest.MonkeyPatch
     judge.model.fingerprint = "f" * 64
     attributed: list[str] = []
 
-    def counted(judge: Judge, text: str, label: int, *, seed: int) -> Any:
+    def counted(judge: Judge, text: str, label: int) -> Any:
         attributed.append(text)
         if len(attributed) == 2:
             raise KeyboardInterrupt
-        return attribute(judge, text, label, seed=seed)
+        return attribute(judge, text, label)
 
     monkeypatch.setattr(search, "attribute", counted)
     with pytest.raises(KeyboardInterrupt):

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from made_up_results import make_outcomes, suite, write
 
-from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
 from s2lct.leaderboard.results.standings import collect
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.site.site import build_site, hub_page
@@ -148,21 +147,3 @@ def test_a_hub_page_needs_an_owner_and_a_commit() -> None:
         ("../model", COMMIT), ("org/model?x", COMMIT), ("org/model@main", COMMIT),
     ):  # fmt: skip
         assert hub_page(name, revision) is None, (name, revision)
-
-
-@pytest.mark.browser
-def test_what_got_no_label_is_shown_where_a_result_tells(
-    site: Path, of: SuiteCases, tmp_path: Path, visit: Any
-) -> None:
-    labels = np.array([max(case.passes) for case in of.cases])
-    labels[:2], labels[2] = REFUSED, UNREADABLE
-    write_result(make_outcomes(of, name="org/silent", labels=labels), tmp_path / "in")
-    build_site(collect(tmp_path / "in", [of]), tmp_path / "out")
-    board = visit(at(tmp_path / "out"))
-    heads = [one.replace("\u00ad", "") for one in board.headings()]
-    row = next(n for n, cell in enumerate(board.column(0)) if "org/silent" in cell)
-    names = ("Refused", "Unreadable", "Without these")
-    assert [board.column(heads.index(name))[row] for name in names] == ["2", "1", "0.0"]
-    board.tab.get_by_role("link", name="org/silent").click()
-    board.tab.get_by_text("Failure rate without these").wait_for()
-    assert "Refused" not in visit(at(site)).headings()

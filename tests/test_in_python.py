@@ -46,10 +46,13 @@ def test_importing_is_light_and_so_is_reading_a_suite(suite_folder: Path) -> Non
 
 
 def test_figures_are_those_of_the_metric(suite_folder: Path) -> None:
-    computed = compute(model=negative, suite=suite_folder)
     scores = score(negative, suite_folder)
+    asked = scores.outcomes.suite.asked
+    given: dict[str, Any] = {"references": [case.id for case in asked], "suite": suite_folder}
+    given["predictions"] = negative([case.text for case in asked])
+    computed = compute(**given)
     assert scores.outcomes.figures.nested() == computed
-    assert scores.flat() == compute(model=negative, suite=suite_folder, flat=True)
+    assert scores.flat() == compute(**given, flat=True)
     assert scores.failure_rate == scores.overall.failure_rate == computed["overall"]["failure_rate"]
     for name, of in scores.capabilities.items():
         assert of.all is not None

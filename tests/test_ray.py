@@ -113,9 +113,8 @@ def kept() -> list[tuple[Any, ...]]:
     [
         ("classifier", {}),
         ("llama", {"llm": True, "prompt": PROMPTS, "limit": 4}),
-        ("llama", {"llm": True, "prompt": PROMPTS[:1], "limit": 4, "max_tokens": 3}),
     ],
-    ids=["classifiers", "likeliest word", "in words"],
+    ids=["classifiers", "language models"],
 )
 @pytest.mark.usefixtures("engine")
 def test_scoring_writes_the_files_and_keeps_the_predictions_of_one_process(

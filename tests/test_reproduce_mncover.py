@@ -21,13 +21,12 @@ from s2lct.analysis.coverage.encoder import EncoderModel, Text, load_encoder
 from s2lct.analysis.coverage.masks import Masks, Vocabulary
 from s2lct.analysis.judge import Judge
 from s2lct.analysis.reproduce.mncover_filtering import (
-    PRINTED,
+    FILTERS,
     Passed,
-    dropped_by,
     filtered,
-    grow,
     pass_through,
     read_tests,
+    reductions,
     row_of,
     verdict,
 )
@@ -265,38 +264,21 @@ def test_texts_are_dropped_as_a_slow_filter_drops_them(
     encoder: EncoderModel, metrics: dict[str, Coverage]
 ) -> None:
     metric = metrics["mncover"]
-    found = grow(metric, map(metric.marks, encoder.activations(TEXTS)))
-    assert len(found) == 1 + 2 * len(PRINTED)
-    for one in found:
+    found = reductions(metric, map(metric.marks, encoder.activations(TEXTS)))
+    for (unit, threshold), (dropped, left) in zip(FILTERS, found, strict=True):
         kept: list[str] = []
-        values: list[float] = []
         for text in TEXTS:
             before = value_of(encoder, metric, kept)
             growth = value_of(encoder, metric, [*kept, text]) - before
-            least = one.threshold or 0.0
-            enough = growth >= least * (before if one.unit == "share" else 1)
-            if one.threshold is None or (enough and growth > 1e-12):
+            if growth > 1e-12 and growth >= threshold * (before if unit == "share" else 1):
                 kept.append(text)
-                values.append(before + growth)
-        assert one.values == pytest.approx(values)
+        assert dropped == pytest.approx(1 - len(kept) / len(TEXTS))
+        whole = value_of(encoder, metric, TEXTS)
+        assert left == pytest.approx(value_of(encoder, metric, kept) / whole)
     # The repeated text goes at threshold 0, and nothing adds a tenth of all neurons' sections.
-    assert len(found[1].values) == 4
-    assert found[len(PRINTED)].values == []
+    assert found[0] == (pytest.approx(1 / 5), pytest.approx(1.0))
+    assert (1.0, 0.0) in found
     assert metric.value == 0
-
-
-def test_reductions_are_means_over_transformations(
-    encoder: EncoderModel, metrics: dict[str, Coverage]
-) -> None:
-    metric = metrics["cover"]
-    means = dropped_by(
-        [
-            grow(metric, map(metric.marks, encoder.activations(texts)))
-            for texts in (TEXTS, TEXTS[:2])
-        ]
-    )
-    assert means["coverage", 0.0] == pytest.approx(((1 / 5 + 0) / 2, 1.0))
-    assert means["coverage", 0.1] == pytest.approx((1.0, 0.0))
 
 
 @settings(deadline=None)
@@ -354,4 +336,3 @@ def test_the_command_makes_each(
     assert done.exit_code == 0, done.output
     assert shown in (out / f"mncover-{name}.md").read_text(encoding="utf-8")
     assert (out / f"mncover-{name}.csv").read_text(encoding="utf-8").count("\n") > 1
-    assert (out / "mncover-figure4.png").exists() == (name == "figure4")

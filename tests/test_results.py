@@ -25,9 +25,8 @@ from s2lct.leaderboard.results.read import (
     read_result,
     read_scored,
     recompute,
-    wrong_figures,
 )
-from s2lct.leaderboard.results.record import OptionsRecord, SelectionRecord, own_options
+from s2lct.leaderboard.results.record import OptionsRecord, own_options
 from s2lct.leaderboard.results.write import repository_path, write_result
 from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.suite.cases import Case, load_cases
@@ -131,26 +130,13 @@ def test_a_result_is_read_with_its_suite_and_no_other(tmp_path: Path) -> None:
     assert read_scored(path, SUITES).result.overall == result.overall
 
 
-def test_a_part_of_a_suite_is_marked_and_tells_its_choice(tmp_path: Path) -> None:
-    part, chosen = SUITE.select(["LC4"], limit=2), SelectionRecord(capabilities=("LC4",), limit=2)
-    path = write_result(make_outcomes(part, name="vader"), tmp_path, chosen)
-    result, outcomes = read_scored(path, SUITES)
-    assert (result.selection, str(chosen)) == (chosen, "LC4; at most 2 of a capability")
-    assert outcomes.suite.partial and len(outcomes.cases) == 2
-    whole = write_result(make_outcomes(SUITE, name="vader"), tmp_path, chosen)
-    assert read_result(whole).selection is None
-
-
 def test_figures_must_follow_from_the_cases(tmp_path: Path) -> None:
     path = make_result(SUITE, tmp_path, lambda case: case.kind == "seed")
     told = json.loads(path.read_text())
     told["capabilities"]["LC4"]["seed"]["failures"] = 0
     path.write_text(json.dumps(told))
-    with pytest.raises(ScoringError, match=r"capabilities\.LC4\.seed\.failures"):
+    with pytest.raises(ScoringError, match="capabilities"):
         recompute(path, SUITES)
-    assert set(wrong_figures(read_result(path), read_scored(path, SUITES).outcomes)) == {
-        "capabilities.LC4.seed.failures"
-    }  # fmt: skip
     assert read_scored(path, SUITES).result.capabilities["LC4"].seed.failures == 3
 
 

@@ -18,7 +18,7 @@ from s2lct.cli.main import app
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.answers.label_rules import rule_for
 from s2lct.leaderboard.integrations.metric import compute
-from s2lct.leaderboard.models.load import load_classifier
+from s2lct.leaderboard.models.load import as_classifier, load_classifier
 from s2lct.leaderboard.results.read import read_result, recompute
 from s2lct.leaderboard.scoring.score import score
 from s2lct.leaderboard.site.report import marked
@@ -126,33 +126,29 @@ def test_a_suite_that_is_none_says_what_to_do(tmp_path: Path) -> None:
         CASES.select(["LC9"], kind="expansion")
 
 
-def test_the_metric_takes_a_model_or_predictions(suite_folder: Path) -> None:
+def test_the_metric_takes_rows_or_ids(suite_folder: Path) -> None:
     configs = loaded(suite_folder)
     rows = configs["LC4"]["test"]
-    by_model = compute(model="vader", suite=suite_folder, capabilities=["LC4"])
-    outcomes = score(load_classifier("vader"), load_cases(rows))
+    outcomes = score(load_classifier("vader"), load_cases(suite_folder).select(["LC4"]))
+    by_model = outcomes.figures.nested()
     ids = [case.id for case in outcomes.suite.asked]
     said = dict(zip(ids, outcomes.labels.tolist(), strict=True))
     labels = [said[id] for id in rows["id"]]
     assert compute(predictions=labels, references=rows) == by_model
     by_ids = compute(predictions=np.array(labels), references=rows["id"], suite=suite_folder)
     assert by_ids == by_model
-    by_function = compute(model=lambda texts: outcomes.labels, suite=rows)
-    assert by_function == by_model
-    flat = compute(model="vader", suite=configs, flat=True)
+    flat = compute(predictions=labels, references=rows, flat=True)
     assert flat["LC4/seed/failure_rate"] == by_model["LC4"]["seed"]["failure_rate"]
     assert all(isinstance(value, (int, float)) for value in flat.values())
 
 
 @pytest.mark.parametrize(
     "given",
-    [{}, {"model": "vader"}, {"references": ["feedbeef"]}, {"references": [{"text": "A film."}]}],
+    [{"references": ["feedbeef"]}, {"references": [{"text": "A film."}]}],
 )
 def test_the_metric_refuses_what_does_not_fit(given: dict[str, Any], suite_folder: Path) -> None:
-    if "references" in given:
-        given = given | {"predictions": [0], "suite": suite_folder}
     with pytest.raises(ScoringError):
-        compute(**given)
+        compute(predictions=[0], suite=suite_folder, **given)
 
 
 def test_a_trainer_logs_failure_rates(
@@ -203,7 +199,8 @@ def test_a_trainer_logs_failure_rates(
     trainer.add_callback(Logger())
     trainer.evaluate()
     assert any("eval_s2lct/LC9/failure_rate" in logs for logs in heard)
-    rates = compute(model=trainer, suite=suite_folder, capabilities=["LC4"], limit=4)
+    chosen = load_cases(suite_folder).select(["LC4"], limit=4)
+    rates = score(as_classifier(trainer), chosen).figures.nested()
     assert rates["overall"]["failure_rate"] == logged[-1]["eval_s2lct/LC4/failure_rate"]
     share = rates["LC4"]["both_sides"]["share"]
     assert share == logged[-1]["eval_s2lct/LC4/both_sides"] == logged[-1]["eval_s2lct/both_sides"]

@@ -26,7 +26,6 @@ from s2lct.analysis.study import (
     draw,
     evaluate,
     forms_of,
-    label_of,
     read_key,
     write_study,
 )
@@ -84,7 +83,7 @@ def test_seeds_and_their_expansions_are_drawn_once_and_stand_far_apart() -> None
         for place, item in enumerate(items):
             first[item.kind] += item.seed_id not in places
             places.setdefault(item.seed_id, []).append(place)
-        assert min(late - early for early, late in places.values()) > 25
+        assert all(early < 50 <= late for early, late in places.values())
         assert min(first["seed"], first["expansion"]) > 10
 
 
@@ -200,61 +199,30 @@ def test_krippendorffs_own_example() -> None:
     assert alpha_of({}) is None
 
 
-def test_seeds_of_the_same_sentences_are_a_family_in_a_study() -> None:
-    suite = made_up_suite(("LC2",), seeds=40)
-
-    def spread(share: int) -> float:
-        """Width of the interval where so many seeds stand on a sentence and are rated alike."""
-        cases = tuple(
-            replace(case, sources=(f"sst:{int(case.seed_id[-4:]) // share}",))
-            for case in suite.cases
-        )
-        key = draw(replace(suite, cases=cases), sets=1, seeds=40)
-        answers = [
-            answer("a", name, 1 + 4 * (int(item.seed_id[-4:]) // 4 % 2), 1)
-            for name, item in key.items.items()
-        ]
-        relevance = evaluate(answers, key).groups["all"].relevance
-        assert relevance is not None
-        return relevance[1][1] - relevance[1][0]
-
-    assert spread(4) > 1.5 * spread(1)
-
-
-def test_the_mean_of_a_cases_annotators_is_its_label() -> None:
-    """Their labels one by one would say otherwise of ratings 2 and 4."""
-    for label, of in {
-        "negative": ((2, 3), (2, 2, 3), (1, 2, 3, 3, 4)),
-        "neutral": ((2, 4), (1, 5), (3, 3, 4), (2, 3, 3), (3, 3, 3, 4, 4)),
-        "positive": ((3, 4), (3, 3, 4, 4, 4)),
-    }.items():
-        assert {label_of(sum(ratings) / len(ratings)) for ratings in of} == {label}
-
-
 @pytest.mark.parametrize(
     ("sentiments", "relevances", "expected"),
     [
-        ((1, 2, 2), (5, 5, 3), ()),
-        ((1, 2, 4), (5, 5, 5), ()),
-        ((1, 4), (5, 5), ("sentiment",)),
-        ((3,), (2,), ("sentiment", "relevance")),
-        ((2, 2, 2), (1, 2, 5), ("relevance",)),
-        ((None, None, 1), (None, 3, None), ()),
-        ((None,), (1,), ("relevance",)),
+        ((1, 2, 2), (5, 5, 3), False),
+        ((1, 2, 4), (5, 5, 5), False),
+        ((1, 4), (5, 5), True),
+        ((3,), (2,), True),
+        ((2, 2, 2), (1, 2, 5), True),
+        ((None, None, 1), (None, 3, None), False),
+        ((None,), (1,), True),
     ],
 )
 def test_a_case_is_disputed_unless_a_majority_agrees(
     sentiments: tuple[int | None, ...],
     relevances: tuple[int | None, ...],
-    expected: tuple[str, ...],
+    expected: bool,
 ) -> None:
     name = next(name for name, item in KEY.items.items() if item.passes == ("negative",))
     answers = [
         answer(str(number), name, relevance, sentiment)
         for number, (sentiment, relevance) in enumerate(zip(sentiments, relevances, strict=True))
     ]
-    reasons = [case.reasons for case in evaluate(answers, KEY).disputed]
-    assert reasons == ([expected] if expected else [])
+    disputed = evaluate(answers, KEY).disputed
+    assert disputed == ((KEY.items[name].case,) if expected else ())
 
 
 def test_missing_or_broken_keys_are_named(tmp_path: Path) -> None:
@@ -301,4 +269,4 @@ def test_the_commands_from_a_built_suite_to_disputed_cases(
     assert written["groups"]["all"]["label_consistency"][0] == pytest.approx(14 / 16)
     assert written["groups"]["all"]["relevance"][0] == 1
     wrong = {key.items[f"{key.study}-{number}-001"].case for number in (1, 2)}
-    assert {case["id"] for case in written["disputed"]} == wrong
+    assert set(written["disputed"]) == wrong

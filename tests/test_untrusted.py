@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from s2lct.cli.main import app
 from s2lct.errors import ModelError, OutputError, S2lctError
-from s2lct.files import check_file_out, whole_file, whole_folder, write_text
+from s2lct.files import check_file_out, whole_file, whole_folder
 from s2lct.hub_calls import hub_call
 from s2lct.plain_text import spreadsheet_cell
 
@@ -195,26 +195,6 @@ def test_a_token_that_a_server_echoes_is_not_printed(
 
 
 # Files
-
-
-def test_a_folder_takes_its_name_when_it_is_whole(tmp_path: Path) -> None:
-    mine = tmp_path / "mine"
-    mine.mkdir()
-    (mine / "kept").write_text("mine")
-    out = tmp_path / "out"
-    (tmp_path / "out.partial").symlink_to(mine)
-    with whole_folder(out) as work:
-        assert not out.exists()
-        write_text(work / "a" / "b.txt", "old")
-    with pytest.raises(OutputError, match=r"b\.txt"), whole_folder(out):
-        raise AssertionError("it was made")
-    with whole_folder(out, ours=["a/b.txt"]) as work:
-        write_text(work / "c.txt", "new")
-    with pytest.raises(ZeroDivisionError), whole_folder(out, ours=["c.txt"]):
-        raise ZeroDivisionError
-    assert [path.name for path in out.iterdir()] == ["c.txt"]
-    assert (mine / "kept").read_text() == "mine"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "out", "out.partial"]
 
 
 @pytest.mark.parametrize("name", ["file/below.txt", "folder", "x" * 300, "a\0b"])

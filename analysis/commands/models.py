@@ -15,7 +15,6 @@ from s2lct.command import (
     Device,
     LabelMap,
     Positive,
-    RandomSeed,
     Share,
     command,
 )
@@ -63,10 +62,6 @@ def explain(
         Share,
         typer.Option(help="Share of fillings that must get the same answer.", rich_help_panel=HOW),
     ] = 0.9,
-    samples: Annotated[
-        Count, typer.Option(help="Fillings that a reported P rests on.", rich_help_panel=HOW)
-    ] = 100,
-    seed: Annotated[RandomSeed, typer.Option(help="Seed of all samples.")] = 0,
     label_map: LabelMap = None,
     device: Device = "auto",
 ) -> ExplanationFile:
@@ -91,7 +86,7 @@ def explain(
         raise AnalysisError(
             f"{model}: nothing to explain: it passes every case", hint="name other capabilities"
         )
-    options = Options(threshold=threshold, samples=samples, seed=seed)
+    options = Options(threshold)
     filler = MaskedLMFiller(mlm)
     file = ExplanationFile(
         suite=cases.name,
@@ -136,13 +131,6 @@ def retrain(
             "from; none: do without.",
         ),
     ] = None,
-    seeds: Annotated[
-        Count,
-        typer.Option(
-            help="Trainings on different splits; with 10, every family is held out once.",
-            rich_help_panel=TRAINING,
-        ),
-    ] = 1,
     epochs: Annotated[
         Positive, typer.Option(help="Times that every case is seen.", rich_help_panel=TRAINING)
     ] = 1.0,
@@ -176,7 +164,7 @@ def retrain(
     judge = Judge(load_model(model, device=device), label_map=meanings)
     options = TrainOptions(epochs, lr, batch_size)
     retrainer = Retrainer(judge, loaded, source, options, None if EACH in on else out)
-    matrix = retrainer.matrix(trainings, seeds)
+    matrix = retrainer.matrix(trainings)
     write_text(out / "retrain.json", matrix.json())
     write_text(out / "retrain.html", html_page(matrix))
     return matrix

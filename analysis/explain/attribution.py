@@ -1,7 +1,7 @@
 """How much each whole word of a text contributes to what a model predicts.
 
 Of networks by integrated gradients on their word embeddings (Sundararajan et al. 2017), of
-everything else by Kernel SHAP (Lundberg and Lee 2017).
+everything else by leaving out each word.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ import numpy as np
 
 from s2lct.analysis.explain.words import respelled, words_of
 from s2lct.analysis.judge import Judge
-from s2lct.identity import rng_for
 from s2lct.labels import NEUTRAL, NEUTRAL_BAND, POSITIVE
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.models.network import Network
 
 STEPS = 20
 """Points on the way from the baseline to the text (captum's ``n_steps``)."""
-SHAP_SAMPLES = 256
 
 
 def has_gradients(judge: Judge) -> bool:
@@ -29,19 +27,21 @@ def has_gradients(judge: Judge) -> bool:
 
 def method_of(judge: Judge) -> str:
     """What the contributions of a model's words are."""
-    return "integrated gradients" if has_gradients(judge) else "Kernel SHAP"
+    return "integrated gradients" if has_gradients(judge) else "leaving out each word"
 
 
-def attribute(judge: Judge, text: str, label: int, *, seed: int = 0) -> Array:
+def attribute(judge: Judge, text: str, label: int) -> Array:
     """How much each of `words.words_of` a text speaks for a label.
 
     Returns:
-        The words' shares of the label's log probability (gradients) or of its `Judge.support`
-        (Kernel SHAP).
+        The words' shares of the label's log probability (gradients), or by how much its
+        `Judge.support` falls without them.
     """
     if has_gradients(judge):
         return _integrated_gradients(judge, text, label)
-    return _kernel_shap(judge, text, label, seed)
+    without = [respelled(text, {number: None}).strip() for number in range(len(words_of(text)))]
+    whole, *others = judge.support([text, *without], [label] * (len(without) + 1))
+    return np.array([whole - support for support in others])
 
 
 def _integrated_gradients(judge: Judge, text: str, label: int) -> Array:
@@ -87,31 +87,3 @@ def _integrated_gradients(judge: Judge, text: str, label: int) -> Array:
         touched = [n for n, word in enumerate(words) if word.start < end and start < word.end]
         sums[touched] += value / max(1, len(touched))
     return sums
-
-
-def _kernel_shap(judge: Judge, text: str, label: int, seed: int) -> Array:
-    """Kernel SHAP over the words' presence; absent words are left out of the text."""
-    import torch
-    from captum.attr import KernelShap
-
-    count = len(words_of(text))
-    if count < 2:
-        return np.ones(count)
-
-    def support(present: Any) -> Any:
-        rows = [
-            respelled(text, dict.fromkeys(np.flatnonzero(row == 0).tolist())).strip()
-            for row in present.numpy()
-        ]
-        return torch.from_numpy(judge.support(rows, [label] * len(rows)))
-
-    samples = SHAP_SAMPLES + 2 * count
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(rng_for(seed, "shap", text).getrandbits(63))
-        shares = KernelShap(support).attribute(
-            torch.ones(1, count),
-            baselines=torch.zeros(1, count),
-            n_samples=samples,
-            perturbations_per_eval=samples,
-        )
-    return np.asarray(shares[0].double().numpy())

@@ -181,7 +181,7 @@ def explain(
 def _explain(judge: Judge, case: Case, filler: MaskedLMFiller, options: Options) -> Explanation:
     text = case.text
     (label,) = judge.labels([text]).tolist()
-    contributions = attribute(judge, text, label, seed=options.seed)
+    contributions = attribute(judge, text, label)
     shares: dict[frozenset[int], float] = {}
 
     def hits(shown: frozenset[int], samples: int, *key: str) -> int:

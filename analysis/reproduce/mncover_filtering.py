@@ -25,9 +25,8 @@ from pydantic import TypeAdapter
 from s2lct.analysis.augment import TRANSFORMATIONS
 from s2lct.analysis.coverage.criteria import Coverage, Marks
 from s2lct.analysis.coverage.encoder import EncoderModel, Text
-from s2lct.analysis.coverage.measure import Curve, drawing, read_pairs
+from s2lct.analysis.coverage.measure import read_pairs
 from s2lct.analysis.kept import kept
-from s2lct.analysis.plots import picture, style
 from s2lct.analysis.reproduce.mncover_tables import (
     METRICS,
     MNCOVER,
@@ -47,7 +46,8 @@ SHUFFLES = 200
 DECILES = tuple(tenth / 10 for tenth in range(1, 11))
 PRINTED: dict[float, float] = described("mncover-figure4")["printed"]
 UNITS = ("coverage", "share")
-_POINTS = 40
+FILTERS = tuple(product(UNITS, PRINTED))
+"""What a text has to add, by unit: coverage, or a share of what is covered already."""
 
 
 class TriedTest(NamedTuple):
@@ -233,68 +233,50 @@ def verdict(rows: Sequence[Sequence[Any]]) -> str:
     return "; ".join(parts) + "."
 
 
-class Growth(NamedTuple):
-    """What a filter keeps of texts in their order: coverage after each text that stays.
+def reductions(metric: Coverage, marks: Iterable[Marks]) -> list[tuple[float, float]]:
+    """The share of texts that each of `FILTERS` drops, and the share of coverage that it leaves.
 
-    ``threshold`` is None where nothing is dropped.
+    Texts come in their order, by what they cover; coverage starts empty.
     """
-
-    unit: str
-    threshold: float | None
-    values: list[float]
-
-
-def grow(metric: Coverage, marks: Iterable[Marks]) -> list[Growth]:
-    """Go through texts by their marks: unfiltered, then filtered by each unit and threshold.
-
-    Coverage starts empty; the metric stays as it is.
-    """
-    ways: list[tuple[str, float | None]] = [("coverage", None), *product(UNITS, PRINTED)]
-    grown = [(metric.emptied(), Growth(unit, threshold, [])) for unit, threshold in ways]
+    whole, texts = metric.emptied(), 0
+    states = [metric.emptied() for _ in FILTERS]
+    reached, stay = [0.0] * len(FILTERS), [0] * len(FILTERS)
     for of_text in marks:
-        for state, (unit, threshold, values) in grown:
-            growth, reached = state.growth(of_text), values[-1] if values else 0.0
-            if threshold is not None:
-                least = threshold * (reached if unit == "share" else 1.0)
-                if growth <= 0 or growth < least:
-                    continue
-            state.add(of_text)
-            values.append(reached + growth)
-    return [growth for _, growth in grown]
+        whole.add(of_text)
+        texts += 1
+        for number, (unit, threshold) in enumerate(FILTERS):
+            growth = states[number].growth(of_text)
+            if growth > 0 and growth >= threshold * (reached[number] if unit == "share" else 1):
+                states[number].add(of_text)
+                reached[number] += growth
+                stay[number] += 1
+    return [(1 - n / texts, left / whole.value) for n, left in zip(stay, reached, strict=True)]
 
 
 def figure4(inputs: Inputs) -> Reproduction:
-    """Figure 4; ``limit`` is the most training sentences."""
-    pictures: dict[str, bytes] = {}
+    """What Figure 4's thresholds drop; ``limit`` is the most training sentences."""
 
     def make(neurons: Neurons) -> tuple[Rows, str, dict[str, Any]]:
         metric, encoder = neurons.metrics[MNCOVER], neurons.encoder
         sentences = neurons.reference.texts[: inputs.limit]
 
-        def grown(name: str, texts: Sequence[str]) -> list[Growth]:
-            about = ["growth", name, fingerprint_of([neurons.decides, texts])]
+        def of_texts(name: str, texts: Sequence[str]) -> list[tuple[float, float]]:
+            about = ["reductions", name, fingerprint_of([neurons.decides, texts])]
             marks = map(metric.marks, encoder.shown_activations(texts, name))
-            adapter = TypeAdapter(list[Growth])
-            return kept(encoder.fingerprint, about, adapter, lambda: grow(metric, marks))
+            adapter = TypeAdapter(list[tuple[float, float]])
+            return kept(encoder.fingerprint, about, adapter, lambda: reductions(metric, marks))
 
         changed = {name: changed_texts(name, sentences, inputs.seed) for name in TRANSFORMATIONS}
-        found = [grown(name, texts) for name, texts in changed.items() if texts]
-        number = f"-{len(pictures) + 1}" if pictures else ""
-        pictures[f"{inputs.name}{number}.png"] = drawn(neurons.model, found)
-        dropped = dropped_by(found)
+        found = [of_texts(name, texts) for name, texts in changed.items() if texts]
+        means = 100 * np.mean(found, axis=0).reshape(len(UNITS), len(PRINTED), 2)
         rows: Rows = [
-            [
-                f"{threshold:g}",
-                *(100 * value for unit in UNITS for value in dropped[unit, threshold]),
-                figure,
-            ]
-            for threshold, figure in PRINTED.items()
+            [f"{threshold:g}", *means[:, number].ravel().tolist(), figure]
+            for number, (threshold, figure) in enumerate(PRINTED.items())
         ]
         about = {"sentences": len(sentences), "transformations": len(found)}
-        return rows, growth_verdict(dropped), about
+        return rows, reductions_verdict(means[..., 0].tolist()), about
 
-    made = by_model(inputs, make)
-    return Reproduction(made.tables, made.verdict, pictures)
+    return by_model(inputs, make)
 
 
 def changed_texts(transformation: str, texts: Sequence[Text], seed: int) -> list[str]:
@@ -317,51 +299,11 @@ def changed_texts(transformation: str, texts: Sequence[Text], seed: int) -> list
     return list(dict.fromkeys(made))
 
 
-Dropped = Mapping[tuple[str, "float | None"], Sequence[float]]
-"""By unit and threshold: mean share of texts dropped, and of coverage that is left."""
-
-
-def dropped_by(found: Sequence[Sequence[Growth]]) -> Dropped:
-    """What each filter drops of the transformations' texts, means over transformations."""
-    shares: dict[tuple[str, float | None], list[tuple[float, float]]] = {}
-    for growths in found:
-        every = growths[0].values
-        for unit, threshold, values in growths:
-            left = values[-1] / every[-1] if values else 0.0
-            shares.setdefault((unit, threshold), []).append((1 - len(values) / len(every), left))
-    return {way: np.mean(values, axis=0).tolist() for way, values in shares.items()}
-
-
-def growth_verdict(dropped: Dropped) -> str:
-    """How far each unit's reductions are from the paper's."""
+def reductions_verdict(dropped: Sequence[Sequence[float]]) -> str:
+    """How far the reductions by each unit are from the paper's, in percent."""
     parts = []
-    for unit in UNITS:
-        shares = [100 * dropped[unit, threshold][0] for threshold in PRINTED]
-        off = np.mean(np.abs(np.array(shares) - list(PRINTED.values())))
+    for unit, shares in zip(UNITS, dropped, strict=True):
+        off = np.mean(np.abs(np.subtract(shares, list(PRINTED.values()))))
         values = ", ".join(f"{value:.1f}" for value in shares)
         parts.append(f"growth as {unit} drops {values} % ({off:.0f} points from the paper's)")
     return f"{'; '.join(parts)}. The paper's unit is not said: they cannot be compared further."
-
-
-def drawn(model: str, found: Sequence[Sequence[Growth]]) -> bytes:
-    """Mean curves over transformations: a panel a unit."""
-    panels: dict[str, dict[str, Curve]] = {f"threshold of {unit}": {} for unit in UNITS}
-    for unit, threshold in product(UNITS, (None, *PRINTED)):
-        curves = [
-            growth.values
-            for growths in found
-            for growth in growths
-            if growth.threshold == threshold and (threshold is None or growth.unit == unit)
-        ]
-        label = "all texts" if threshold is None else f"≥ {threshold:g}"
-        panels[f"threshold of {unit}"][label] = mean_curve(curves)
-    with style():
-        return picture(drawing(f"{model}: MNCOVER of changed training sentences", panels), "png")
-
-
-def mean_curve(curves: Sequence[Sequence[float]]) -> Curve:
-    """The mean of curves of different lengths, at equal shares of each."""
-    shares = np.linspace(0, 1, _POINTS)[1:]
-    values = [np.interp(shares * len(c), np.arange(len(c) + 1), [0.0, *c]) for c in curves]
-    sizes, means = shares * np.mean([len(c) for c in curves]), np.mean(values, axis=0).tolist()
-    return Curve(tuple(sizes.tolist()), *[tuple(means)] * 3)

@@ -124,21 +124,20 @@ def score_models(
             rich_help_panel=LLMS,
         ),
     ] = [],  # noqa: B006
-    max_tokens: Annotated[
-        int | None,
-        Field(ge=1),
-        typer.Option(
-            help="With --llm: have models answer in words of at most so many tokens, which are "
-            "read strictly. With --base-url: most tokens of an answer; models that think first "
-            r"need more \[default: 32].",
-            rich_help_panel=LLMS,
-        ),
-    ] = None,
     base_url: Annotated[
         str | None,
         typer.Option(
             help="Ask an OpenAI-compatible server, such as http://localhost:8000/v1, with the key "
             "in OPENAI_API_KEY, if any; what models write is read strictly.",
+            rich_help_panel=ENDPOINTS,
+        ),
+    ] = None,
+    max_tokens: Annotated[
+        int | None,
+        Field(ge=1),
+        typer.Option(
+            help="With --base-url: most tokens of an answer; models that think first need more "
+            r"\[default: 32].",
             rich_help_panel=ENDPOINTS,
         ),
     ] = None,
@@ -172,14 +171,15 @@ def score_models(
         )
     _check_use(
         (predictions, "--predictions", {"--name": name}),
-        (llm or base_url, "--llm or --base-url", {"--prompt": prompt, "--max-tokens": max_tokens}),
+        (llm or base_url, "--llm or --base-url", {"--prompt": prompt}),
+        (base_url, "--base-url", {"--max-tokens": max_tokens}),
         (not (llm and base_url), "no --base-url", {"--llm": llm}),
         (predictions is None, "no --predictions", {"--llm": llm, "--base-url": base_url}),
     )
     meanings = check_label_map(label_map)
     prompts: list[LabelPrompt] = []
     if llm or base_url:
-        prompts, meanings = _prompts(prompt, meanings, max_tokens if llm else None), None
+        prompts, meanings = _prompts(prompt, meanings), None
     check_out_folder(out)
     chosen = load_cases(suite).select(capability or None, None, limit)
     names = tuple(dict.fromkeys(case.capability for case in chosen.cases))
@@ -223,9 +223,7 @@ def _check_use(*rules: tuple[object, str, Mapping[str, object]]) -> None:
             )
 
 
-def _prompts(
-    prompts: Sequence[str], meanings: Mapping[str, str] | None, most_tokens: int | None
-) -> list[LabelPrompt]:
+def _prompts(prompts: Sequence[str], meanings: Mapping[str, str] | None) -> list[LabelPrompt]:
     """What language models are asked, one prompt after the other."""
     from s2lct.leaderboard.models.language_model import LabelPrompt
 
@@ -239,15 +237,14 @@ def _prompts(
                 hint=f"give one for {' and '.join(ENDS)} each, and one for neutral if at all",
             )
     wordings = dict.fromkeys(wording.replace("\\n", "\n") for wording in prompts) or PROMPTS
-    return [LabelPrompt(wording, words, most_tokens=most_tokens) for wording in wordings]
+    return [LabelPrompt(wording, words) for wording in wordings]
 
 
 def _of_server(
     base_url: str, prompts: Sequence[LabelPrompt], most_tokens: int | None, name: str
 ) -> Sequence[Any]:
     """A model behind an endpoint, with each prompt."""
-    from s2lct.leaderboard.models.endpoint import EndpointModel
-    from s2lct.leaderboard.models.language_model import MOST_TOKENS
+    from s2lct.leaderboard.models.endpoint import MOST_TOKENS, EndpointModel
     from s2lct.leaderboard.results.record import fault_of_model_name
 
     if fault := fault_of_model_name(name):

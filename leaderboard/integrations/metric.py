@@ -1,85 +1,68 @@
-"""What ``evaluate.load("s2lct").compute(...)`` computes."""
+"""The suite as a metric of `evaluate`: predictions of its cases, and the rows they are for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from inspect import getdoc
 from reprlib import repr as shown
 from typing import Any
 
+import datasets
+import evaluate
+
 from s2lct.errors import ScoringError
+from s2lct.leaderboard.answers.predictions import listed
 from s2lct.leaderboard.models.classifier import Function
-from s2lct.leaderboard.models.load import as_classifier
-from s2lct.leaderboard.scoring.score import default_cache, score
+from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import SuiteCases, load_cases
 from s2lct.suite.tables import COUNTERPART, KINDS
 
 _EVERY = (*KINDS, COUNTERPART)
+_DESCRIPTION = """
+S²LCT tests what a sentiment model can do, one linguistic capability at a time (LC1 to LC11), on
+seeds and their expansions, and gives a failure rate with an interval for each, how many
+expansions turned a pass into a fail, and how many seeds are answered right on both sides: their
+contrast, the same sentence with the opposite answer, too.
+"""
+_CITATION = """
+@article{s2lct,
+  title = {S²LCT: Specification- and Syntax-based Linguistic Capability Testing
+           for Sentiment Analysis},
+}
+"""
 
 
 def compute(
     *,
-    predictions: Any = None,
-    references: Any = None,
-    model: Any = None,
-    tokenizer: Any = None,
+    predictions: Any,
+    references: Any,
+    suite: Any = None,
     classes: Sequence[str] | None = None,
-    suite: str | Path | SuiteCases | Any = None,
-    capabilities: str | Sequence[str] | None = None,
-    kind: str | None = None,
-    limit: int | None = None,
     label_map: Mapping[Any, Any] | None = None,
     flat: bool = False,
 ) -> dict[str, Any]:
-    """Failure rates of a model on a suite, or of predictions made elsewhere.
+    """Failure rates of predictions; `s2lct.score` scores models.
 
-    Either model= (a Hub id, a folder, "vader", "textblob", "afinn", "embedded-2class",
-    "embedded-3class", a function from texts to labels or probabilities, a pipeline, a Trainer, a
-    transformers model with tokenizer=, or the two as a pair) with suite= (a Hub id, a folder or
-    rows) and capabilities= (ids in any case), kind=, limit=; or predictions= with references= (rows
-    of the suite, or their ids with suite=; with counterparts among them also the share of seeds
-    answered right on both sides).
+    references= are rows of the suite, or their ids with suite= (a Hub id, a folder or rows); with
+    contrasts among them there is the share of seeds answered right on both sides, too.
 
-    predictions are label ids (0 negative, 1 neutral, 2 positive), label names, probabilities from
+    predictions= are label ids (0 negative, 1 neutral, 2 positive), label names, probabilities from
     negative to positive or by class name, or what a pipeline returns. Probabilities lie in 0 to 1
     and sum to 1. A pipeline has to give all classes (top_k=None). classes= are the names of all
-    classes of the model in its order; of two an uncertain answer is neutral.
-    label_map= says what classes mean, such as {"LABEL_0": "negative", "LABEL_1": "positive"}, for
-    models, pipelines, functions and predictions. flat=True names figures
+    classes of the model in its order; of two an uncertain answer is neutral. label_map= says what
+    classes mean, such as {"LABEL_0": "negative", "LABEL_1": "positive"}. flat=True names figures
     "LC4/expansion/failure_rate", which are else nested.
     """
-    if (model is None) == (predictions is None):
+    cases = _referred(references, suite)
+    if not any(case.kind in KINDS for case in cases.cases):
         raise ScoringError(
-            "compute() takes either a model or predictions",
-            hint="pass model= and suite=, or predictions= and references=",
+            "references name contrasts alone, which no failure rate counts",
+            hint="pass seeds and expansions too",
         )
-    cache = None
-    if model is None:
-        idle = {"tokenizer": tokenizer, "capabilities": capabilities, "kind": kind, "limit": limit}
-        asked: Any = Function(lambda _: predictions, "predictions", classes)
-        cases = _referred(references, suite)
-        if not any(case.kind in KINDS for case in cases.cases):
-            raise ScoringError(
-                "references name contrasts alone, which no failure rate counts",
-                hint="pass seeds and expansions too",
-            )
-    else:
-        idle = {"references": references}
-        if suite is None:
-            raise ScoringError(
-                "compute(model=…) was given no suite",
-                hint='pass suite="s2lct", a folder that `s2lct build` wrote, or rows',
-            )
-        cases = load_cases(suite).select(capabilities, kind, limit)
-        asked, cache = as_classifier(model, tokenizer=tokenizer, classes=classes), default_cache()
-    if ignored := [f"{name}=" for name, value in idle.items() if value is not None]:
-        beside = "predictions" if model is None else "a model"
-        raise ScoringError(
-            f"compute() was given {', '.join(ignored)} with {beside}", hint="leave them out"
-        )
-    outcomes = score(asked, cases, label_map=label_map, cache=cache)
-    return outcomes.figures.flat() if flat else outcomes.figures.nested()
+    model = Function(lambda _: predictions, "predictions", classes)
+    figures = score(model, cases, label_map=label_map).figures
+    return figures.flat() if flat else figures.nested()
 
 
 def _referred(references: Any, suite: Any) -> SuiteCases:
@@ -113,3 +96,56 @@ def _referred(references: Any, suite: Any) -> SuiteCases:
         )
     partial = known.partial or len(rows) < len(of_id)
     return replace(known, cases=tuple(of_id[one] for one in rows), partial=partial)
+
+
+class S2lct(evaluate.Metric):  # type: ignore[misc]
+    """The metric.
+
+    What is added is kept in memory: evaluate's own cache collides between processes, and its
+    features would not let predictions be labels or probabilities alike.
+    """
+
+    def _info(self) -> evaluate.MetricInfo:
+        self._predictions: list[Any] = []
+        self._references: list[Any] = []
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=getdoc(compute) or "",
+            features=datasets.Features(
+                {"predictions": datasets.Value("string"), "references": datasets.Value("string")}
+            ),
+            homepage="https://github.com/s2lct/s2lct",
+        )
+
+    def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
+        """Add one prediction and the row it is for."""
+        self.add_batch(predictions=[prediction], references=[reference], **kwargs)
+
+    def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
+        """Add predictions and the rows they are for."""
+        if kwargs or predictions is None or references is None:
+            raise ScoringError(
+                "add_batch() takes predictions= and references=, and nothing else",
+                hint="pass classes=, label_map= and the like to compute()",
+            )
+        predictions, references = listed(predictions), list(references)
+        if len(predictions) != len(references):
+            raise ScoringError(
+                f"{len(predictions)} predictions for {len(references)} references",
+                hint="give one prediction a reference, in the same order",
+            )
+        self._predictions += predictions
+        self._references += references
+
+    def compute(
+        self, *, predictions: Any = None, references: Any = None, **options: Any
+    ) -> dict[str, Any]:
+        """`compute` of what was added and is given here."""
+        if self._predictions:
+            if predictions is not None or references is not None:
+                self.add_batch(predictions=predictions, references=references)
+            predictions, references = self._predictions, self._references
+        result = compute(predictions=predictions, references=references, **options)
+        self._predictions, self._references = [], []
+        return result

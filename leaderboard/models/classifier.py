@@ -1,4 +1,4 @@
-"""What a model to score is: it gives probabilities, answers in words, or is a function."""
+"""What a model to score is: it gives probabilities, or is a function."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class ModelFacts(NamedTuple):
     batch_size: str = ""
 
 
-class NamedModel(Protocol):
-    """What names a model, and tells its answers from those of another."""
+class Classifier(Protocol):
+    """Anything that gives probabilities of classes."""
 
     @property
     def name(self) -> str:
@@ -42,11 +42,7 @@ class NamedModel(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 over what decides its answers; empty where they must not be kept."""
-
-
-class Classifier(NamedModel, Protocol):
-    """Anything that gives probabilities of classes."""
+        """SHA-256 over what decides its predictions; empty where they must not be kept."""
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -112,7 +108,6 @@ def package_licence(package: str) -> str | None:
 def card_licence(name: str, revision: str) -> str | None:
     """The licence that a model's card states, of a folder or on the Hub if it can be reached."""
     from huggingface_hub import ModelCard, hf_hub_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     path = Path(name, CARD)
     try:
@@ -120,8 +115,8 @@ def card_licence(name: str, revision: str) -> str | None:
             with hub_call():
                 path = Path(hf_hub_download(name, CARD, revision=revision or None))
         stated = ModelCard.load(path).data.to_dict().get("license")
-    except (OSError, ValueError, HfHubHTTPError, HFValidationError, LocalEntryNotFoundError):
-        return None  # a model without a card, or whose card is broken, is scored all the same
+    except Exception:  # a model without a card, or whose card is broken, is scored all the same
+        return None
     return _short(", ".join(map(str, stated)) if isinstance(stated, list) else stated)
 
 

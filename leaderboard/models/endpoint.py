@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import replace
 from datetime import datetime, timezone
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from s2lct.errors import ScoringError
 from s2lct.hub_calls import without_token
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.answers.text_answers import TextAnswer
-from s2lct.leaderboard.models.language_model import MOST_TOKENS, LabelPrompt
+from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.plain_text import plain
 
 API_KEY = "OPENAI_API_KEY"
 TEMPERATURE, SEED = 0.0, 0
 CONCURRENCY = 8
+MOST_TOKENS = 32
+"""Of an answer, where nothing else is asked for."""
 RETRIES, FIRST_RETRIES = 7, 2
 SECONDS = 120.0
 """Most that a response may take."""
 _KEPT = 3  # raise it when what is kept of an answer changes
 _LONGEST_WORDS = 200
 _ADDRESS = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?(?:/[\w.~%:+/-]*)?")
+_DAY = r"^(\d{4}-\d\d-\d\d)?$"
 _REPLACED = {"max_tokens": "max_completion_tokens", "temperature": "", "seed": ""}
 """What a server may refuse to take, and what it takes instead."""
 
@@ -54,7 +57,7 @@ class EndpointUse(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    url: str
+    url: Annotated[str, AfterValidator(address_of)]
     model_reported: str
     system_fingerprint: str = ""
     temperature: float | None
@@ -63,12 +66,12 @@ class EndpointUse(BaseModel):
     requests: int = Field(ge=0)
     prompt_tokens: int = Field(ge=0)
     completion_tokens: int = Field(ge=0)
-    first_day: str
-    last_day: str
+    first_day: str = Field(pattern=_DAY)
+    last_day: str = Field(pattern=_DAY)
 
 
 class EndpointModel:
-    """A chat model of a server, as a `TextModel`: one question a text, at temperature 0.
+    """A chat model of a server, which answers in words: one question a text, at temperature 0.
 
     A first request shows whether there is a server, which of the usual options it takes, and what
     it calls the model. Answers are kept by that name too: another model is asked anew.
@@ -101,7 +104,11 @@ class EndpointModel:
                 f"names, passwords and what follows ?; export a key as {API_KEY}",
             ) from None
         self.name, self.asks, self.most_tokens = name, asks, most_tokens
-        self.label_rule = str(replace(asks, most_tokens=most_tokens))
+        words, prompt = (json.dumps(part, ensure_ascii=False) for part in (asks.words, asks.prompt))
+        self.label_rule = (
+            f"answers in words (at most {most_tokens} tokens); the one of the words {words} that "
+            f"it answers the prompt {prompt} with"
+        )
         self._key = os.environ.get(API_KEY, "").strip()
         self._options: dict[str, Any] = {
             "model": name,
@@ -138,7 +145,7 @@ class EndpointModel:
         )
 
     def answers(self, texts: Sequence[str]) -> Iterator[tuple[int, TextAnswer]]:
-        """Answer texts, several at a time; see `TextModel`.
+        """Answer texts, several at a time: their numbers with the answers, as they come.
 
         Raises:
             ScoringError: the server refuses, does not answer a text however often it is asked, or

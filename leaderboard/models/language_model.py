@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import permutations, takewhile
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,10 +26,8 @@ from s2lct.hub_calls import reason_of
 from s2lct.identity import fingerprint_of
 from s2lct.labels import ENDS, LABELS, PROMPTS, SLOT, space_behind
 from s2lct.leaderboard.answers.label_rules import Array
-from s2lct.leaderboard.answers.text_answers import TextAnswer
 from s2lct.leaderboard.models.classifier import (
     ModelFacts,
-    NamedModel,
     card_licence,
     network_facts,
 )
@@ -44,8 +42,6 @@ from s2lct.leaderboard.models.network import (
 PROMPT = PROMPTS[0]
 TOKENS_A_BATCH_ON_GPU = 16_384
 """Fewer than a classifier takes: there is a logit for each word that it knows."""
-MOST_TOKENS = 32
-"""Of an answer, where nothing else is asked for."""
 ON_ANY_DAY = "{% macro strftime_now(format) %}26 Jul 2024{% endmacro %}{{ '' }}"
 """In front of a template: one that tells a model the date asks the same question on any day.
 
@@ -60,14 +56,12 @@ class LabelPrompt:
     They stand for negative, neutral and positive; or two for negative and positive, and neutral
     where it is undecided (see `LabelRule`). Words that cannot be told apart are a ScoringError.
     ``chat_template`` says whether the prompt is asked in the tokenizer's chat template; None where
-    there is one. ``most_tokens`` may be in an answer that the model writes; None where the
-    likeliest word counts, or a server is told.
+    there is one.
     """
 
     prompt: str = PROMPT
     words: tuple[str, ...] = LABELS
     chat_template: bool | None = None
-    most_tokens: int | None = None
 
     def __post_init__(self) -> None:
         if SLOT not in self.prompt:
@@ -109,28 +103,7 @@ class LabelPrompt:
         """How what a model predicts becomes a label, as recorded with a result."""
         words, prompt = (json.dumps(part, ensure_ascii=False) for part in (self.words, self.prompt))
         template = " in the chat template of its tokenizer" if self.chat_template else ""
-        if self.most_tokens is None:
-            return f"the likeliest of the words {words} behind the prompt {prompt}{template}"
-        return (
-            f"answers in words (at most {self.most_tokens} tokens); the one of the words {words} "
-            f"that it answers the prompt {prompt} with{template}"
-        )
-
-
-@runtime_checkable
-class TextModel(NamedModel, Protocol):
-    """Anything that answers in words, which `text_answers.label_of` reads."""
-
-    @property
-    def asks(self) -> LabelPrompt:
-        """What it is asked, and the words that it is to answer with."""
-
-    @property
-    def label_rule(self) -> str:
-        """How its answers become labels, as recorded with a result."""
-
-    def answers(self, texts: Sequence[str]) -> Iterator[tuple[int, TextAnswer]]:
-        """Numbers of texts with their answers, as they come."""
+        return f"the likeliest of the words {words} behind the prompt {prompt}{template}"
 
 
 class _Question(NamedTuple):

@@ -1,4 +1,4 @@
-"""A classifier from a name, or from whatever `metric.compute(model=…)` is given."""
+"""A classifier from a name, or from whatever `s2lct.score` is given."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.models.built_in import WORD_LISTS
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS, Classifier, Function
-from s2lct.leaderboard.models.generating_model import GeneratingModel
 from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
 from s2lct.leaderboard.models.network import Network, SequenceClassifier
 
@@ -26,8 +25,7 @@ def load_classifier(
 ) -> Classifier:
     """A classifier by name: a built-in one, a folder, or a Hub id, ``ID@REVISION``.
 
-    With ``asks``, folders and Hub ids are language models, which answer in words where it says how
-    many tokens these may have (`TextModel`). ``dtype`` is one of `DTYPES`, of which
+    With ``asks``, folders and Hub ids are language models. ``dtype`` is one of `DTYPES`, of which
     ``auto`` is bfloat16 on a GPU, else float32. Raises a ScoringError where there is none of use.
     """
     if name in WORD_LISTS:
@@ -50,15 +48,14 @@ def load_classifier(
     if not Path(name).exists() and "@" in name:
         name, _, revision = name.partition("@")
     if asks is not None:
-        kind = LanguageModel if asks.most_tokens is None else GeneratingModel
-        return kind(name, asks, revision=revision, device=device, dtype=dtype)
+        return LanguageModel(name, asks, revision=revision, device=device, dtype=dtype)
     return SequenceClassifier(name, revision=revision, device=device, dtype=dtype)
 
 
 def as_classifier(
     model: Any, *, tokenizer: Any = None, classes: Sequence[str] | None = None
 ) -> Classifier | Function:
-    """Whatever `metric.compute(model=…)` is given.
+    """Whatever `s2lct.score` is given.
 
     A name, a function from texts to predictions, a pipeline, a Trainer, a `transformers` model with
     ``tokenizer``, or the two as a pair; ``classes`` are all those of the model behind a function,

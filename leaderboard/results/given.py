@@ -77,7 +77,11 @@ def outcomes_of_predictions(
             "cases.csv` writes them",
         )
     if strange := len(rows) - len(chosen):
-        _warn(f"{path}: {strange:,} rows have the {key} of no case that is asked, and are left out")
+        warnings.warn(
+            f"{path}: {strange:,} rows have the {key} of no case that is asked, and are left out",
+            S2lctWarning,
+            stacklevel=2,
+        )
     try:
         labels, rule = labels_of_predictions(
             _predictions(path, chosen, columns, label_map),
@@ -190,14 +194,5 @@ def _answered(path: Path, suite: SuiteCases, found: Mapping[int, int]) -> SuiteC
             f"{missing[0].id}: {plain(missing[0].text, _SHOWN)})",
             hint="predict them too, or score a part with --capability or --limit",
         )
-    lacking = sum(number not in found for number in range(cases, len(suite.asked)))
-    if 0 < lacking < len(suite.counterparts):
-        _warn(
-            f"{path}: lacks {lacking:,} of the {len(suite.counterparts):,} contrasts, so that what "
-            "is right on both sides is left out"
-        )
-    return replace(suite, counterparts=()) if lacking else suite
-
-
-def _warn(line: str) -> None:
-    warnings.warn(line, S2lctWarning, stacklevel=4)
+    whole = all(number in found for number in range(cases, len(suite.asked)))
+    return suite if whole else replace(suite, counterparts=())

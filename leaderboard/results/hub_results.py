@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from s2lct.errors import ScoringError
 from s2lct.hub_calls import hub_call, is_hub_id, reason_of
 from s2lct.suite.cases import SuiteCases, load_cases
-from s2lct.suite.tables import SUITE_FILE
 from s2lct.suite.versions import Version
 
 if TYPE_CHECKING:
@@ -40,18 +38,19 @@ def named_hub_errors(name: str) -> Iterator[None]:
         ) from None
 
 
-def snapshot(name: str, patterns: Sequence[str] = ("*.json", "*.parquet")) -> Path:
-    """Files of a dataset ``ORG/NAME[@REVISION]``."""
+def snapshot(name: str) -> Path:
+    """The result files of a dataset ``ORG/NAME[@REVISION]``."""
     if not is_hub_id(name):
         raise ScoringError(
             f"{name}: neither a folder nor a Hub dataset",
             hint="name a folder of result files, or ORG/NAME",
         )
     repo, _, revision = name.partition("@")
+    patterns = ["*.json", "*.parquet"]
     with named_hub_errors(name):
         return Path(
             hub_api().snapshot_download(
-                repo, repo_type="dataset", revision=revision or None, allow_patterns=list(patterns)
+                repo, repo_type="dataset", revision=revision or None, allow_patterns=patterns
             )
         )
 
@@ -62,28 +61,17 @@ def on_hub(name: str) -> bool:
 
 
 def suites_named(names: Sequence[str]) -> list[SuiteCases]:
-    """The suites that an operator names, each once.
+    """The suites that an operator names.
 
     Args:
         names: folders, ``ORG/NAME@REVISION``, or ``ORG/NAME`` for every released version.
     """
-    found: dict[str, SuiteCases] = {}
-    for one in (one for name in names for one in _revisions(name)):
-        # From a Hub its files are read, as a folder's are: that needs its client alone.
-        place = snapshot(one, [SUITE_FILE, "*.parquet"]) if on_hub(one) else one
-        suite = replace(load_cases(place), name=one)
-        if not suite.fingerprint:
-            raise ScoringError(
-                f"--suite {one}: has no fingerprint", hint="name a suite of `s2lct build`"
-            )
-        found.setdefault(suite.fingerprint, suite)
-    return list(found.values())
-
-
-def _revisions(name: str) -> list[str]:
-    if not on_hub(name) or "@" in name:
-        return [name]
-    with named_hub_errors(f"--suite {name}"):
-        refs = hub_api().list_repo_refs(name, repo_type="dataset")
-    versions = filter(None, (Version.of_tag(tag.name) for tag in refs.tags))
-    return [f"{name}@{one.tag}" for one in sorted(versions, reverse=True)] or [f"{name}@main"]
+    places: list[str] = []
+    for name in names:
+        tags: list[str] = []
+        if on_hub(name) and "@" not in name:
+            with named_hub_errors(f"--suite {name}"):
+                refs = hub_api().list_repo_refs(name, repo_type="dataset")
+            tags = [tag.name for tag in refs.tags if Version.of_tag(tag.name)]
+        places += [f"{name}@{tag}" for tag in tags] or [name]
+    return list(map(load_cases, places))

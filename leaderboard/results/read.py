@@ -216,22 +216,10 @@ def recompute(path: Path, suites: Suites | None = None) -> Result:
     return result
 
 
-def wrong_figures(result: Result, outcomes: score.Outcomes) -> Iterator[str]:
-    """The figures of a result that do not follow from outcomes, as ``overall.failure_rate``."""
+def wrong_figures(result: Result, outcomes: score.Outcomes) -> list[str]:
+    """The fields of a result whose figures do not follow from outcomes."""
     stated, true = (
-        json.loads(one.model_dump_json()) for one in (result, with_figures(result, outcomes))
+        json.loads(one.model_dump_json(), parse_float=lambda text: round(float(text), 9))
+        for one in (result, with_figures(result, outcomes))
     )
-    yield from _differences(stated, true, "")
-
-
-def _differences(stated: Any, true: Any, where: str) -> Iterator[str]:
-    if isinstance(stated, list) and isinstance(true, list) and len(stated) == len(true):
-        stated, true = dict(enumerate(stated)), dict(enumerate(true))
-    if isinstance(stated, dict) and isinstance(true, dict):
-        for name in sorted(stated.keys() | true.keys()):
-            yield from _differences(stated.get(name), true.get(name), f"{where}{name}.")
-    elif isinstance(stated, float) and isinstance(true, (int, float)):
-        if not abs(stated - true) <= 1e-9:
-            yield where.rstrip(".")
-    elif stated != true:
-        yield where.rstrip(".")
+    return [name for name in stated if stated[name] != true[name]]

@@ -54,17 +54,12 @@ class SuiteRecord(_Strict):
 
 
 class OptionsRecord(_Strict):
-    """The options of `s2lct score` that decide what a model's answers mean.
-
-    ``max_tokens`` is of a language model that was loaded and answered in words (``generate``).
-    """
+    """The options of `s2lct score` that decide what a model's predictions mean."""
 
     label_map: dict[str, str] | None = None
     prompt: str | None = None
     label_words: tuple[str, ...] | None = None
     chat_template: bool = False
-    generate: bool = False
-    max_tokens: int | None = Field(default=None, ge=1)
 
     @classmethod
     def of(
@@ -81,8 +76,6 @@ class OptionsRecord(_Strict):
             prompt=asks.prompt,
             label_words=asks.words,
             chat_template=bool(asks.chat_template),
-            generate=asks.most_tokens is not None,
-            max_tokens=asks.most_tokens,
         )
 
 
@@ -169,9 +162,7 @@ def asked(options: OptionsRecord) -> LabelPrompt | None:
     """What a language model was asked; None for others. A `ScoringError` for no question."""
     if options.prompt is None or options.label_words is None:
         return None
-    return LabelPrompt(
-        options.prompt, options.label_words, options.chat_template, options.max_tokens
-    )
+    return LabelPrompt(options.prompt, options.label_words, options.chat_template)
 
 
 def own_options(options: OptionsRecord) -> str:
@@ -191,8 +182,6 @@ def own_options(options: OptionsRecord) -> str:
         words.append(f"own label words {', '.join(options.label_words or ())}")
     if options.chat_template:
         words.append("chat template")
-    if options.generate:
-        words.append(f"answers in words of at most {options.max_tokens} tokens")
     return "; ".join(words)
 
 

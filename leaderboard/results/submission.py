@@ -20,14 +20,12 @@ import numpy.typing as npt
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import LabelRule, Labels, rule_for
-from s2lct.leaderboard.models.classifier import facts_of
-from s2lct.leaderboard.models.generating_model import GeneratingModel
+from s2lct.leaderboard.models.classifier import Classifier, facts_of
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.results.hub_results import hub_api, named_hub_errors
 from s2lct.leaderboard.results.read import read_outcomes, read_result, wrong_figures
 from s2lct.leaderboard.results.record import BUILT_IN, Result, asked, faults_of_names, other_dtype
-from s2lct.leaderboard.scoring.ask import probabilities_of, read_labels
-from s2lct.leaderboard.scoring.score import rule_in_words
+from s2lct.leaderboard.scoring.score import probabilities_of, rule_in_words
 from s2lct.plain_text import plain
 from s2lct.suite.cases import Case, SuiteCases
 
@@ -145,8 +143,6 @@ def _faults_of_model(result: Result, cases: Sequence[Case], labels: Labels) -> I
             "parameters": facts.parameters,
             "licence": facts.licence,
         }
-        if isinstance(model, GeneratingModel) and asks is not None:
-            known["label_rule"] = str(asks)
         wrong = [
             f"model.{field}: is {getattr(stated, field)!r}, the model's is {value!r}"
             for field, value in known.items()
@@ -180,30 +176,24 @@ def _fetched_model(name: str, commit: str) -> Path:
 
 
 def _faults_of_labels(
-    model: object, rule: LabelRule, cases: Sequence[Case], texts: list[str], labels: Labels
+    model: Classifier, rule: LabelRule, cases: Sequence[Case], texts: list[str], labels: Labels
 ) -> Iterator[str]:
     """Cases that a model gives another label than its result says.
 
     Rounding may decide between two labels that are as good as equally likely. That excuses few
     cases, and none of a model whose labels hang on rounding altogether.
     """
-    if isinstance(model, GeneratingModel):
-        written = sorted(model.written(texts))
-        answers = {texts[number]: answer for number, answer, _ in written}
-        other = read_labels(model, texts, answers) != labels
-        near = fits = np.array([one.margin < ROUNDING for one in written])
-    else:
-        probabilities = probabilities_of(model, texts)  # type: ignore[arg-type]
-        other = rule.labels(probabilities) != labels
-        could = np.stack(
-            [
-                rule.could_be(np.full(len(cases), number), probabilities, ROUNDING)
-                for number in range(len(LABELS))
-            ]
-        )
-        near = could.sum(axis=0) > 1
-        known = labels < len(LABELS)
-        fits = known & could[np.where(known, labels, 0), np.arange(len(cases))]
+    probabilities = probabilities_of(model, texts)
+    other = rule.labels(probabilities) != labels
+    could = np.stack(
+        [
+            rule.could_be(np.full(len(cases), number), probabilities, ROUNDING)
+            for number in range(len(LABELS))
+        ]
+    )
+    near = could.sum(axis=0) > 1
+    known = labels < len(LABELS)
+    fits = known & could[np.where(known, labels, 0), np.arange(len(cases))]
     if near.mean() <= MOST_NEAR_TIES:
         other &= ~(near & fits)
     if wrong := np.flatnonzero(other).tolist():

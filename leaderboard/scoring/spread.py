@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from s2lct.leaderboard.models.load import load_classifier
 
 TEXTS_A_PIECE = 512
 """Few enough to share out, and enough to load a model for."""
-_DESCRIBED = ("name", "revision", "fingerprint", "weights_sha256", "classes", "asks", "label_rule")
+_DESCRIBED = ("name", "revision", "fingerprint", "weights_sha256", "classes", "asks")
 
 
 @dataclass(frozen=True)
@@ -97,10 +97,6 @@ class ModelWorker:
         """The batches of a piece with their probabilities."""
         return list(self._asked(piece).probabilities(piece.texts))
 
-    def answers(self, piece: Piece) -> list[Any]:
-        """The numbers of a piece's texts with what a model writes to them."""
-        return list(self._asked(piece).answers(piece.texts))
-
     def _asked(self, piece: Piece) -> Any:
         model = self.models(piece.source)[piece.prompt]
         if model.fingerprint != piece.fingerprint:
@@ -113,7 +109,7 @@ class ModelWorker:
 
 
 class SharedModel:
-    """A model with the prompt of a number, as a `Classifier` or `TextModel` that workers ask."""
+    """A model with the prompt of a number, as a `Classifier` that workers ask."""
 
     fingerprint: str
 
@@ -125,26 +121,15 @@ class SharedModel:
 
     def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
         """Batches, as they are done; see `Classifier`."""
-        for piece, batches in self._pieces(ModelWorker.probabilities, texts):
-            for numbers, batch in batches:
-                yield [piece[number] for number in numbers], batch
 
-    def answers(self, texts: Sequence[str]) -> Iterator[tuple[int, Any]]:
-        """Answers, as they are done; see `TextModel`."""
-        for piece, answers in self._pieces(ModelWorker.answers, texts):
-            for number, answer in answers:
-                yield piece[number], answer
-
-    def _pieces(
-        self, ask: Callable[[ModelWorker, Piece], list[Any]], texts: Sequence[str]
-    ) -> Iterator[tuple[list[int], list[Any]]]:
         def of(part: Sequence[str]) -> Piece:
             return Piece(self._source, self._prompt, self.fingerprint, part)
 
         ((_, parts),) = self._engine.map(ModelWorker.pieces, [of(texts)])
         given = (of([texts[number] for number in part]) for part in parts)
-        for number, found in self._engine.map(ask, given):
-            yield parts[number], found
+        for piece, batches in self._engine.map(ModelWorker.probabilities, given):
+            for numbers, batch in batches:
+                yield [parts[piece][number] for number in numbers], batch
 
 
 def shared(engine: Engine[ModelWorker], source: Source) -> list[SharedModel]:

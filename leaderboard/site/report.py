@@ -211,20 +211,6 @@ def model_table(result: Result) -> Table:
     return Table(heads, rows, caption=METHOD_WORDS)
 
 
-def suites_table(suites: Sequence[Sequence[Result]]) -> Table:
-    """A row a model, a column a suite: mean failure rates, of several whole results the first."""
-    rates = [
-        {shown_name(one): one.overall.failure_rate for one in reversed(group) if not one.partial}
-        for group in suites
-    ]
-    names = dict.fromkeys(shown_name(one) for group in suites for one in group if not one.partial)
-    return Table(
-        ["mean %", *(Cell(group[0].suite.name, small=group[0].suite.version) for group in suites)],
-        [[name, *(percent(of.get(name)) for of in rates)] for name in names],
-        caption="Means over the capabilities of a suite; – where a model has no whole result.",
-    )
-
-
 def _rate_cell(rate: Rate | OverallFigures | None) -> Cell:
     if rate is None or not rate.cases:
         return Cell(NOTHING)
@@ -345,7 +331,6 @@ def html_report(scored: Sequence[Scored]) -> str:
         models_table=models_table,
         capabilities_table=capabilities_table,
         model_table=model_table,
-        suites_table=suites_table,
         examples=[(name, words[name], _examples(of_suite, name)) for name in names],
         shown_name=shown_name,
         warning=one_label_warning,

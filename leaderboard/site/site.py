@@ -13,7 +13,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from markupsafe import Markup
 
 from s2lct.files import check_folder_out, write_bytes
@@ -46,11 +45,8 @@ from s2lct.tables import page_templates
 TITLE = "S²LCT leaderboard"
 PAGE = "index.html"
 TABLES = ("leaderboard.csv", "leaderboard.json", "leaderboard.parquet")
-_DIGITS = 6  # the page shows three: rounding twice must not show
 _KEY_LENGTH = 12
 _SCRIPTS = ("basics", "plots", "address", "board", "details", "comparison", "pages")
-_EXAMPLE_LENGTH = (20, 100)
-"""In letters: an example shows what a capability is at a glance."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _OF_CAPABILITY = ("", "_ci_low", "_ci_high", "_seeds", "_expansions", "_both_sides")
 
@@ -189,7 +185,6 @@ def page(standings: Sequence[SuiteStandings], submit: str = "") -> str:
         environment.get_template(f"site_{name}.js.jinja").render() for name in _SCRIPTS
     )
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    ids = short_ids([one.suite.fingerprint for one in standings])
     data = {
         "title": TITLE,
         "labels": list(LABELS),
@@ -198,12 +193,12 @@ def page(standings: Sequence[SuiteStandings], submit: str = "") -> str:
         "level": LEVEL,
         "words": {"chance": CHANCE_WORDS, "test": TEST_WORDS, "both": BOTH_SIDES_WORDS},
         "submit": submit,
-        "suites": [{"id": ids[one.suite.fingerprint]} | _suite_data(one) for one in standings],
+        "suites": [_suite_data(one) for one in standings],
     }
     words = [MEAN_WORDS, statistics.INTERVAL_WORDS, CHANCE_WORDS]
     if any(of.scored.result.overall.both_sides for one in standings for of in one.standings):
         words.append(BOTH_SIDES_WORDS)
-    text = json.dumps(_rounded(data), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     # Nothing that could end a script element: text of models and cases is anybody's.
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
@@ -217,24 +212,16 @@ def page(standings: Sequence[SuiteStandings], submit: str = "") -> str:
     )
 
 
-def short_ids(digests: Sequence[str]) -> dict[str, str]:
-    """The first digits of each digest, as many as it takes to tell all of them apart."""
-    length = _KEY_LENGTH
-    while len({digest[:length] for digest in digests}) < len(set(digests)):
-        length += 1
-    return {digest: digest[:length] or "unknown" for digest in digests}
-
-
 def _suite_data(one: SuiteStandings) -> dict[str, Any]:
     cases, names = one.suite.cases, one.capabilities
-    keys = short_ids([of.sha256 for of in one.standings])
     words = capability_words(names)
     number_of = {name: number for number, name in enumerate(names)}
     seed_number = {case.id: n for n, case in enumerate(cases) if case.kind == "seed"}
-    examples = _examples(one)
+    examples = {name: numbers[0] for name, numbers in statistics.by_name(cases).items()}
     tested, p_values = pairwise_tests(one)
     rows = flat_rows([one])
     return {
+        "id": one.suite.fingerprint[:_KEY_LENGTH],
         "version": one.suite.version,
         "fingerprint": one.suite.fingerprint,
         "capabilities": [
@@ -249,7 +236,7 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
             "inserted": [list(case.inserted) for case in cases],
         },
         "models": [
-            {"key": keys[of.sha256], "row": row} | _model_data(of, names)
+            {"key": of.sha256[:_KEY_LENGTH], "row": row} | _model_data(of, names)
             for of, row in zip(one.standings, rows, strict=False)
         ],
         "references": [{"row": row} for row in rows[len(one.standings) :]],
@@ -260,23 +247,6 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
             "p": [[shown_p(value) for value in pair] for pair in p_values.tolist()],
         },
     }
-
-
-def _examples(one: SuiteStandings) -> dict[str, int]:
-    """A seed of each capability: of those that are soon read, what most models fail, the shortest.
-
-    A capability without seeds gives any case.
-    """
-    cases = one.suite.cases
-    failing = np.sum([of.scored.outcomes.failed for of in one.standings], axis=0)
-    least, most = _EXAMPLE_LENGTH
-
-    def order(number: int) -> tuple[bool, bool, int, int, int]:
-        length = len(cases[number].text)
-        soon_read = least <= length <= most
-        return cases[number].kind != "seed", not soon_read, -int(failing[number]), length, number
-
-    return {name: min(own, key=order) for name, own in statistics.by_name(cases).items()}
 
 
 def _model_data(of: Standing, names: Sequence[str]) -> dict[str, Any]:
@@ -308,11 +278,3 @@ def hub_page(name: str, revision: str) -> str | None:
 
     on_hub = is_hub_id(name) and "@" not in name and _COMMIT.fullmatch(revision)
     return f"{ENDPOINT}/{name}" if on_hub else None
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, float):
-        return float(f"{value:.{_DIGITS}g}")
-    if isinstance(value, dict):
-        return {name: _rounded(part) for name, part in value.items()}
-    return [_rounded(part) for part in value] if isinstance(value, (list, tuple)) else value
