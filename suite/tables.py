@@ -205,7 +205,7 @@ def checked_rows(
             come from no file, and the rows, in the types of `COLUMNS`.
         built: whether they must be as they are built here: whole, with ids that are hashes.
     """
-    sound: dict[str, tuple[str, Row]] = {}
+    sound: dict[str, tuple[str, int, Row]] = {}
     faults: list[str] = []
     named: set[str | None] = set()  # ids of all rows, sound or not
     for file, capability, rows in tables:
@@ -216,17 +216,16 @@ def checked_rows(
             if row["id"] in named:
                 found.append("its id stands there twice")
             named.add(row["id"])
-            where = _where(file, row, number)
-            faults += (f"{where}: {what}" for what in found)
+            faults += (f"{_where(file, row, number)}: {what}" for what in found)
             if not found:
-                sound[row["id"]] = (where, row)
-    for where, row in sound.values():
-        _, seed = sound.get(row["seed_id"], ("", None))
-        if seed is not None:
-            faults += (f"{where}: {what}" for what in _faults_between(row, seed, built=built))
-        elif row["seed_id"] not in named:  # of a broken seed enough was said
-            faults.append(f"{where}: its seed {plain(row['seed_id'], SHOWN)} is not in the suite")
-    return [row for _, row in sound.values()], faults
+                sound[row["id"]] = (file, number, row)
+    for file, number, row in sound.values():
+        *_, seed = sound.get(row["seed_id"], (None,))
+        found = list(_faults_between(row, seed, built=built)) if seed else []
+        if row["seed_id"] not in named:  # of a broken seed enough was said
+            found = [f"its seed {plain(row['seed_id'], SHOWN)} is not in the suite"]
+        faults += (f"{_where(file, row, number)}: {what}" for what in found)
+    return [row for *_, row in sound.values()], faults
 
 
 def _faults(row: Row, *, built: bool) -> Iterator[str]:
