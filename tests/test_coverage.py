@@ -292,7 +292,7 @@ def test_the_embedded_models_are_looked_into_and_no_bit_depends_on_other_texts()
     import torch
 
     from s2lct.leaderboard.models.load import load_classifier
-    from s2lct.leaderboard.scoring.ask import probabilities_of
+    from s2lct.leaderboard.scoring.score import probabilities_of
 
     encoder = load_encoder("embedded-2class")
     rows = probabilities_of(load_classifier("embedded-2class"), TESTS)
