@@ -7,17 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from s2lct.leaderboard.answers.label_rules import (
-    NEUTRAL,
-    NEUTRAL_BAND,
-    POSITIVE,
-    Array,
-    Labels,
-    rule_for,
-)
+from s2lct.labels import NEUTRAL, NEUTRAL_BAND, POSITIVE
+from s2lct.leaderboard.answers.label_rules import Array, Labels, rule_for
 from s2lct.leaderboard.models.classifier import Classifier
 from s2lct.leaderboard.models.load import load_classifier
-from s2lct.leaderboard.scoring.ask import probabilities_of
+from s2lct.leaderboard.scoring.score import probabilities_of
 
 
 def load_model(name: str, *, device: str = "auto") -> Classifier:

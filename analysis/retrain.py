@@ -342,59 +342,29 @@ class Retrainer:
         return np.array(failed, dtype=bool), np.array(right, dtype=bool)
 
 
-def points(value: float) -> str:
-    """A change of a proportion in percentage points, with its sign."""
-    rounded = f"{100 * value:+.0f}"
-    return "0" if rounded in ("+0", "-0") else rounded.replace("-", "−")
-
-
-def training_table(training: Training) -> Table:
-    """One training: a row a capability, and below it what was forgotten of the corpus."""
-    columns = (
-        "", "cases", "before", "after", "fail-to-pass", "pass-to-fail", "change, points",
-    )  # fmt: skip
-    rows: list[list[str | Cell]] = [
-        [
-            Cell(capability, kind="bold" if capability in training.trained_on else ""),
-            *map(str, (of.cases, of.failures_before, of.failures_after)),
-            *map(str, (of.fail_to_pass, of.pass_to_fail)),
-            f"{points(of.change)} [{points(of.ci[0])}, {points(of.ci[1])}]",
-        ]
-        for capability, of in training.changes.items()
-    ]
-    below = []
-    if (corpus := training.corpus) is not None:
-        below.append(
-            f"Accuracy on {corpus.sentences} sentences of the corpus's own test split: "
-            f"{100 * corpus.before:.1f} % before, {100 * corpus.after:.1f} % after."
-        )
-    if training.not_learnt:
-        below.append(f"Left out, as the model has no neutral class: {training.not_learnt} cases.")
-    title = f"Trained on {training.name}: failures on cases whose sentences were not trained on"
-    return Table(columns, rows, title, " ".join(below))
-
-
 def matrix_table(matrix: Matrix) -> Table:
-    """Changes of failure rates in percentage points: trained on (rows), tested on (columns)."""
+    """Failures before and after: trained on (rows), tested on (columns)."""
     words = capability_words(matrix.capabilities)
     columns = [Cell(name, title=words[name].short) for name in matrix.capabilities]
-    rows = []
+    rows: list[list[str | Cell]] = []
     for training in matrix.trainings:
-        cells = [Cell(training.name, title=training.problem)]
+        cells: list[str | Cell] = [Cell(training.name, title=training.problem)]
         for name in matrix.capabilities:
             if (of := training.changes.get(name)) is None:
-                cells.append(Cell("–"))
+                cells.append("–")
                 continue
-            about = f"{of.failures_before} of {of.cases} failures before, {of.failures_after} after"
+            low, high = of.ci
+            about = f"{of.change:+.0%}, 95 % interval {low:+.0%} to {high:+.0%}"
             kind = ("better" if of.change < 0 else "worse") + (" bold" if of.clear else "")
-            cells.append(Cell(points(of.change), "", about, kind, abs(of.change)))
+            counts = f"{of.failures_before}→{of.failures_after}/{of.cases}"
+            cells.append(Cell(counts, "", about, kind, abs(of.change)))
         corpus = training.corpus
-        cells.append(Cell("–" if corpus is None else points(corpus.after - corpus.before)))
+        cells.append(f"{corpus.before:.1%}→{corpus.after:.1%}" if corpus is not None else "–")
         rows.append(cells)
     return Table(
         ("on", *columns, "corpus"),
         rows,
-        "Change of the failure rate in points, on cases whose sentences were not trained on",
+        "Failures before→after/cases whose sentences were not trained on; accuracy on the corpus",
     )
 
 
@@ -424,5 +394,4 @@ def html_page(matrix: Matrix) -> str:
         matrix=matrix,
         conclusion=conclusion(matrix),
         changes=matrix_table(matrix),
-        tables=[training_table(training) for training in matrix.trainings if training.changes],
     )

@@ -52,13 +52,12 @@ def show_explanations(file: ExplanationFile, *, out: Path, html: Path | None) ->
     "s2lct retrain embedded-3class --on each --suite dist/s2lct --out retrained/",
 )
 def show_retrained(matrix: Matrix, *, out: Path, suite: str) -> None:
-    """Failure rates before and after: of one training, or a matrix."""
-    from s2lct.analysis.retrain import matrix_table, training_table
+    """Failures before and after each training."""
+    from s2lct.analysis.retrain import matrix_table
 
-    first, *others = matrix.trainings
-    console.print(matrix_table(matrix) if others else training_table(first))
+    console.print(matrix_table(matrix))
     console.print(f"Written to {out}")
-    for folder in sorted(out.glob(f"{first.name}-????????/")):
+    for folder in sorted(out.glob(f"{matrix.trainings[0].name}-????????/")):
         console.print(f"Score a model: s2lct score {folder} --suite {suite}")
 
 

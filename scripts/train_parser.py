@@ -89,13 +89,9 @@ class TrainedChartParser(FrozenEncoderChartParser):
         """Span and tag scores in benepar's layout, for training."""
         content = self.content(batch["first"], batch["last"], batch["shape"])
         annotations = self.annotate(content, batch["valid_token_mask"])
-        scores, spans = self.triangle_scores(annotations)
-        words = annotations.shape[1] - 2
-        chart = scores.new_zeros(
-            (len(scores), words, words, scores.shape[-1] + 1), dtype=torch.float32
-        )
-        chart[:, spans[0], spans[1], 1:] = scores.float()
-        return chart, self.f_tag(annotations).float()
+        scores = self.span_scores(annotations).float()
+        empty = scores.new_zeros((*scores.shape[:-1], 1))
+        return torch.cat([empty, scores], -1), self.f_tag(annotations).float()
 
 
 def examples_of(trees: Sequence[nltk.Tree], tokenizer: Any) -> list[Example]:

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from s2lct.builder.capabilities.files import (
@@ -89,33 +87,6 @@ def test_words_are_counted_without_punctuation() -> None:
 FORM = ("forms", "fluent")
 TEMPLATE = (*FORM, "templates", 0)
 RULE = (*FORM, "search", "P", 0)
-FIELDS = [
-    ("id",),
-    ("title",),
-    ("expectation",),
-    ("forms",),
-    FORM,
-    (*FORM, "search"),
-    (*FORM, "search", "P"),
-    RULE,
-    (*RULE, "label"),
-    (*RULE, "score_at_least"),
-    (*RULE, "words_below"),
-    (*RULE, "matches"),
-    (*RULE, "has_one_of"),
-    (*RULE, "has_words"),
-    (*RULE, "complete"),
-    (*FORM, "keep_search_rule"),
-    (*FORM, "choices_made"),
-    (*FORM, "templates"),
-    TEMPLATE,
-    (*TEMPLATE, "text"),
-    (*TEMPLATE, "choices"),
-    (*TEMPLATE, "rewrite"),
-    (*TEMPLATE, "passes"),
-    (*TEMPLATE, "weight"),
-    (*TEMPLATE, "counterpart"),
-]
 
 
 def written(folder: Path, content: str | bytes, name: str = "own.yaml") -> Path:
@@ -141,24 +112,6 @@ def error_of(path: Path) -> CapabilityError:
     assert len(error.value.problem) < 1_500
     assert "s2lct capabilities --show" in error.value.hint
     return error.value
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner),
-    max_leaves=6,
-)
-
-
-@given(st.sampled_from(FIELDS), VALUES)
-def test_any_value_in_any_field_fits_or_is_told(
-    tmp_path_factory: pytest.TempPathFactory, field: tuple[str | int, ...], value: object
-) -> None:
-    path = written(tmp_path_factory.mktemp("own"), changed(field, value))
-    try:
-        read_capability(path)
-    except CapabilityError:
-        error_of(path)
 
 
 @pytest.mark.parametrize(
@@ -212,15 +165,6 @@ def test_what_cannot_work_is_named(
         assert told in error_of(path).problem
     else:
         read_capability(path)
-
-
-def test_one_slot_keeps_its_search_rule(tmp_path: Path) -> None:
-    data = yaml.safe_load(changed((*FORM, "keep_search_rule"), True))
-    path = written(tmp_path, yaml.safe_dump(data))
-    read_capability(path)
-    data["forms"]["fluent"]["search"]["Q"] = [{"label": "neutral"}]
-    written(tmp_path, yaml.safe_dump(data))
-    assert "more than one slot" in error_of(path).problem
 
 
 @pytest.mark.parametrize(

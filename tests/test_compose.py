@@ -128,27 +128,6 @@ def test_a_template_is_filled(template: str, text: str) -> None:
         assert made.text[made.starts["N"][number] :].startswith(word)
 
 
-def test_choices_are_shown_as_they_were_made() -> None:
-    template = Template(
-        text="{who} think {N|clause}.",
-        choices={"who": ("Some", "Many")},
-        passes=("positive",),
-        counterpart=Template(
-            text="{who} doubt that {N|clause}.",
-            choices={"who": ("Few", "Most")},
-            passes=("negative",),
-        ),
-    )
-    sentences = {"N": parsed("The film is dull.")}
-    for number, (one, other) in enumerate([("Some", "Few"), ("Many", "Most")]):
-        wording = template.variant(number)
-        assert compose(template, wording, sentences).shown == f"{one} think {{N|clause}}."
-        assert template.counterpart
-        beside = template.counterpart.wording_beside(template, wording)
-        made = compose(template.counterpart, beside, sentences)
-        assert made.text == f"{other} doubt that the film is dull."
-
-
 @st.composite
 def insertions(draw: st.DrawFn) -> tuple[Source, Extension]:
     base = draw(st.sampled_from(SOURCES))

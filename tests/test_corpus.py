@@ -21,7 +21,6 @@ from s2lct.builder.corpus.collect import MAX_WORDS, Corpus
 from s2lct.builder.corpus.read import hub_spec, read_corpus
 from s2lct.builder.language.natural_text import (
     detokenise,
-    mend_mojibake,
     sentence_case,
     undo_escapes,
 )
@@ -375,12 +374,6 @@ def test_an_address_is_fetched_or_named(tmp_path: Path, monkeypatch: pytest.Monk
     error = error_of("sst:https://example.org/sst.zip")
     assert "https://example.org/sst.zip" in error.problem
     assert "nlp.stanford.edu" in error.hint
-
-
-def test_mojibake() -> None:
-    assert mend_mojibake("clich\u00c3\u00a9 \u00c3\u00a0 la carte") == "cliché à la carte"
-    assert mend_mojibake("cliché à la carte") == "cliché à la carte"
-    assert mend_mojibake("Ã alone stays") == "Ã alone stays"
 
 
 @pytest.mark.shared_data

@@ -28,12 +28,11 @@ from s2lct.analysis.diversity import (
     self_bleu,
     sentences,
 )
-from s2lct.builder.capabilities.files import cases_beside, load_capabilities
+from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.builder.models import load_parser, load_tagger
 from s2lct.builder.records import Token
 from s2lct.cli.main import app
 from s2lct.suite.cases import load_cases
-from s2lct.suite.checklist import read_checklist
 
 RUNNER = CliRunner(env={"COLUMNS": "200"})
 WORDS = st.sampled_from(["a", "film", "the", "The", "is", "dull,", "good.", "not", "“so”", "n't"])
@@ -204,14 +203,6 @@ def checklist_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with gzip.open(path, "wt", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in CHECKLIST)
     return path
-
-
-def test_checklists_cases_find_their_capability(checklist_path: Path) -> None:
-    cases = read_checklist(checklist_path)
-    assert {case.test for case in cases_beside(cases, "LC4")} == {TEST_OF["LC4"]}
-    assert {case.passes for case in cases_beside(cases, "LC10")} == {("negative",)}
-    assert {case.passes for case in cases_beside(cases, "LC11")} == {("neutral", "positive")}
-    assert cases_beside(cases, "LC12") == cases
 
 
 def invoke(*arguments: str | Path, code: int = 0) -> str:

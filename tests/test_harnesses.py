@@ -237,7 +237,7 @@ def told_by(log: Any) -> dict[str, float]:
 
 @needs_inspect
 def test_inspect_has_the_figures_of_score(suite_folder: Path, tmp_path: Path) -> None:
-    from s2lct.leaderboard.integrations.inspect_tasks import CAPABILITY_TASKS, every_capability
+    from s2lct.leaderboard.integrations.inspect_tasks import every_capability
 
     suite = load_cases(suite_folder)
     expected = accuracies(score(Function(labelled, "rule"), suite))
@@ -252,7 +252,9 @@ def test_inspect_has_the_figures_of_score(suite_folder: Path, tmp_path: Path) ->
     assert log.eval.metadata["fingerprint"] == suite.fingerprint
     assert {sample.id for sample in log.samples} == {case.id for case in suite.cases}
     for name in ("LC4", "LC8"):
-        own = run_inspect(CAPABILITY_TASKS[name](str(suite_folder)), mocked(shown), tmp_path)
+        own = run_inspect(
+            every_capability(str(suite_folder), capability=name), mocked(shown), tmp_path
+        )
         assert told_by(own)["accuracy"] == pytest.approx(expected[name])
 
 

@@ -63,7 +63,7 @@ def output_of(*arguments: object) -> str:
         "inspect SUITE --n 1",
         "score HOSTILE --suite SUITE --out OUT",
         "study export SUITE --out OUT --sets 1 --seeds 2",
-        "explain vader --suite SUITE --out OUT/e.json --limit 1 --samples 1 --search-samples 1",
+        "explain vader --suite SUITE --out OUT/e.json --capability LC2 --limit 1",
         "diversity SUITE --corpus HOSTILE",
         "coverage HOSTILE --model HOSTILE --reference HOSTILE",
         "publish dataset SUITE --repo HOSTILE --dry-run",

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stub_models import StubTagger
 
-from s2lct.builder.language.lexicon import SCORERS, shift, subjectivity
+from s2lct.builder.language.lexicon import SCORERS, shift
 from s2lct.builder.records import (
     Extended,
     Extension,
@@ -99,10 +99,3 @@ def test_without_readers_the_likeliest_are_there_to_choose_from(
     found = [one.extension.score for one in usable(some, expansions, annotated=False)]
     assert found == sorted(scores, reverse=True)[:most]
     assert usable(some, expansions, annotated=True) == some
-
-
-def test_known_opinions_are_subjective_and_plain_words_are_not() -> None:
-    for word in ("predictable", "incredible", "lame", "cool"):
-        assert subjectivity(word) >= 0.5
-    for word in ("rural", "camera", "by the sea", "qwx"):
-        assert subjectivity(word) < 0.5

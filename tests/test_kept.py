@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from s2lct.errors import OutputError, ScoringError
-from s2lct.leaderboard.scoring import ask
+from s2lct.leaderboard.scoring import score as scoring
 from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import Case, SuiteCases
 
@@ -66,7 +66,7 @@ def test_predictions_of_another_model_or_version_do_not_count(
     none.fingerprint = ""
     for model in (turned, other, none, none, newer):
         if model is newer:
-            monkeypatch.setattr(ask, "PREDICTIONS", ask.PREDICTIONS + 1)
+            monkeypatch.setattr(scoring, "PREDICTIONS", scoring.PREDICTIONS + 1)
         model.asked.clear()
         score(model, suite_of(*TEXTS), cache=cache)
         assert model.asked == [*TEXTS]

@@ -199,27 +199,6 @@ def test_krippendorffs_own_example() -> None:
     assert alpha_of({}) is None
 
 
-def test_seeds_of_the_same_sentences_are_a_family_in_a_study() -> None:
-    suite = made_up_suite(("LC2",), seeds=40)
-
-    def spread(share: int) -> float:
-        """Width of the interval where so many seeds stand on a sentence and are rated alike."""
-        cases = tuple(
-            replace(case, sources=(f"sst:{int(case.seed_id[-4:]) // share}",))
-            for case in suite.cases
-        )
-        key = draw(replace(suite, cases=cases), sets=1, seeds=40)
-        answers = [
-            answer("a", name, 1 + 4 * (int(item.seed_id[-4:]) // 4 % 2), 1)
-            for name, item in key.items.items()
-        ]
-        relevance = evaluate(answers, key).groups["all"].relevance
-        assert relevance is not None
-        return relevance[1][1] - relevance[1][0]
-
-    assert spread(4) > 1.5 * spread(1)
-
-
 @pytest.mark.parametrize(
     ("sentiments", "relevances", "expected"),
     [

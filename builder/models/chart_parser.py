@@ -253,38 +253,21 @@ class FrozenEncoderChartParser(ChartParser):  # type: ignore[misc]
         out = self.encoder(inputs, mask)
         return torch.cat([out[..., 0::2], out[..., 1::2]], -1)
 
-    def triangle_scores(self, annotations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Scores of all labels but the empty one, for spans in ``torch.triu_indices`` order.
-
-        The label head's first layer is linear, so it is applied to the fenceposts and not to
-        their differences: the same result from n instead of n² products. Scores have the shape
-        (sentences, spans, labels - 1), the span indices (2, spans).
-        """
+    def span_scores(self, annotations: torch.Tensor) -> torch.Tensor:
+        """Scores of all labels but the empty one: (sentences, words, words, labels - 1)."""
         half = self.d_model // 2
         fenceposts = torch.cat([annotations[:, :-1, :half], annotations[:, 1:, half:]], -1)
-        weight, bias = self.f_label[0].parameters()
-        hidden = nn.functional.linear(fenceposts, weight)
-        words = fenceposts.shape[1] - 1
-        spans = torch.triu_indices(words, words, device=hidden.device)
-        scores = hidden[:, spans[1] + 1] - hidden[:, spans[0]] + bias
-        for layer in list(self.f_label)[1:]:
-            scores = layer(scores)
-        return scores, spans
+        spans = (fenceposts.unsqueeze(1) - fenceposts.unsqueeze(2))[:, :-1, 1:]
+        return torch.as_tensor(self.f_label(spans))
 
     def decode(self, annotations: torch.Tensor) -> list[tuple[NDArray[np.int64], list[str]]]:
         """Best chart and predicted tags of equally long, unpadded sentences."""
-        scores, spans = self.triangle_scores(annotations)
-        words = annotations.shape[1] - 2
-        top, label = scores.float().max(-1)
-        label = label + 1
-        empty = top <= 0
-        empty[:, words - 1] = False  # row of the span (0, words - 1)
-        label[empty] = 0
-        top[empty] = 0
-        best = top.new_zeros((len(top), words, words))
-        labels = label.new_zeros((len(top), words, words))
-        best[:, spans[0], spans[1]] = top
-        labels[:, spans[0], spans[1]] = label
+        best, labels = self.span_scores(annotations).float().max(-1)
+        labels = labels + 1
+        empty = best <= 0
+        empty[:, 0, -1] = False  # the whole sentence is a constituent
+        labels[empty] = 0
+        best[empty] = 0
         charts = self.decoder.charts(best.numpy(), labels.numpy())
         tags = self.f_tag(annotations)[:, 1:-1].argmax(-1).tolist()
         return [

@@ -1,12 +1,10 @@
 r"""S²LCT as tasks of inspect_ai, which finds this module by the package's entry point.
 
-``inspect eval s2lct/LC4 --model openai/MODEL`` asks the cases of a capability, ``s2lct/all`` those
-of every one, or of some: ``-T capability=LC4,MINE``. Nothing else imports this module.
+``inspect eval s2lct/all --model openai/MODEL`` asks the cases of every capability, or of some:
+``-T capability=LC4,MINE``. Nothing else imports this module.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from inspect_ai import Task, task
 from inspect_ai._util.error import PrerequisiteError  # what its command line shows as one line
@@ -25,7 +23,6 @@ from inspect_ai.scorer import (
 )
 from inspect_ai.solver import TaskState, generate
 
-from s2lct.builder.capabilities.files import capability_files
 from s2lct.errors import S2lctError
 from s2lct.labels import LABELS, PROMPTS, SLOT
 from s2lct.leaderboard.answers.text_answers import SAID, TextAnswer, label_of
@@ -98,8 +95,22 @@ def label() -> Scorer:
     return score
 
 
-def _task(suite: str, capabilities: str | list[str] | None, limit: int | None, prompt: str) -> Task:
-    named = capabilities.split(",") if isinstance(capabilities, str) else capabilities
+@task(name=ALL)
+def every_capability(
+    suite: str = INSTALLED,
+    limit: int | None = None,
+    prompt: str = PROMPTS[0],
+    capability: str | list[str] | None = None,
+) -> Task:
+    """The cases of all capabilities, or of some; what stands for all is the mean of these.
+
+    Args:
+        suite: a folder that `s2lct build` wrote, a Hub id, or the name of the installed suite.
+        limit: most cases of a capability; None for all.
+        prompt: what is asked, with ``{text}``.
+        capability: ids, with commas between them; None for all.
+    """
+    named = capability.split(",") if isinstance(capability, str) else capability
     try:
         chosen = load_cases(suite).select(named, limit=limit)
         samples = samples_of(chosen, checked_prompt(prompt))
@@ -117,34 +128,3 @@ def _task(suite: str, capabilities: str | list[str] | None, limit: int | None, p
         version=chosen.version or "0",
         metadata={"suite": chosen.name, "fingerprint": chosen.fingerprint, "prompt": prompt},
     )
-
-
-@task(name=ALL)
-def every_capability(
-    suite: str = INSTALLED,
-    limit: int | None = None,
-    prompt: str = PROMPTS[0],
-    capability: str | list[str] | None = None,
-) -> Task:
-    """The cases of all capabilities, or of some; what stands for all is the mean of these.
-
-    Args:
-        suite: a folder that `s2lct build` wrote, a Hub id, or the name of the installed suite.
-        limit: most cases of a capability; None for all.
-        prompt: what is asked, with ``{text}``.
-        capability: ids, with commas between them; None for all.
-    """
-    return _task(suite, capability, limit, prompt)
-
-
-def _task_of(capability: str) -> Callable[..., Task]:
-    @task(name=capability)
-    def of_capability(
-        suite: str = INSTALLED, limit: int | None = None, prompt: str = PROMPTS[0]
-    ) -> Task:
-        return _task(suite, [capability], limit, prompt)
-
-    return of_capability
-
-
-CAPABILITY_TASKS = {capability: _task_of(capability) for capability in capability_files()}
