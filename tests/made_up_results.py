@@ -12,7 +12,7 @@ import numpy as np
 
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.models.language_model import LabelPrompt
-from s2lct.leaderboard.results.record import ModelRecord, OptionsRecord
+from s2lct.leaderboard.models.record import ModelRecord, OptionsRecord
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.suite.cases import Case, SuiteCases

@@ -20,13 +20,13 @@ from s2lct.cli.main import app
 from s2lct.errors import ScoringError
 from s2lct.files import sha256_of
 from s2lct.leaderboard.models.language_model import LabelPrompt
+from s2lct.leaderboard.models.record import OptionsRecord, own_options
 from s2lct.leaderboard.results.read import (
     Suites,
     read_result,
     read_scored,
     recompute,
 )
-from s2lct.leaderboard.results.record import OptionsRecord, own_options
 from s2lct.leaderboard.results.write import repository_path, write_result
 from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.suite.cases import Case, load_cases

@@ -19,8 +19,8 @@ from s2lct.cli.main import app as commands
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import LabelRule
 from s2lct.leaderboard.models.load import load_classifier
+from s2lct.leaderboard.models.record import OptionsRecord
 from s2lct.leaderboard.results import submission
-from s2lct.leaderboard.results.record import OptionsRecord
 from s2lct.leaderboard.results.submission import check
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import score

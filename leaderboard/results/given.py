@@ -14,14 +14,8 @@ from s2lct.files import sha256_of
 from s2lct.labels import check_label_map
 from s2lct.leaderboard.answers.label_rules import meaning_of
 from s2lct.leaderboard.answers.predictions import labels_of_predictions
-from s2lct.leaderboard.results.record import (
-    BUILT_IN,
-    LONGEST_NAME,
-    ModelRecord,
-    OptionsRecord,
-    PredictionsRecord,
-    fault_of_model_name,
-)
+from s2lct.leaderboard.models.record import BUILT_IN, ModelRecord, OptionsRecord, PredictionsRecord
+from s2lct.leaderboard.results.record import LONGEST_NAME, fault_of_model_name
 from s2lct.leaderboard.scoring.score import Outcomes, outcomes_of
 from s2lct.plain_text import plain, spreadsheet_cell
 from s2lct.suite.cases import SuiteCases

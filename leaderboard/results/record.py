@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from s2lct.errors import ScoringError
-from s2lct.labels import LABELS, PROMPTS, Label
-from s2lct.leaderboard.models.built_in import WORD_LISTS
-from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
-from s2lct.leaderboard.models.endpoint import EndpointUse
-from s2lct.leaderboard.models.language_model import PROMPT, LabelPrompt
+from s2lct.labels import LABELS, Label
+from s2lct.leaderboard.models.record import ModelRecord, asked
 from s2lct.leaderboard.scoring.figures import (
     RANDOM,
     CapabilityFigures,
@@ -26,9 +22,6 @@ from s2lct.leaderboard.scoring.figures import (
 )
 
 FORMAT: Literal[4] = 4
-BUILT_IN = (*WORD_LISTS, *EMBEDDED_MODELS)
-OTHER_PROMPTS = PROMPTS[1:]
-USUAL_DTYPE = "float32"
 LONGEST_NAME = 200
 _LONGEST_WORDS = {"prompt": 4_000, "label_rule": 10_000, "name": 4_096}
 _LONGEST_WORD = 300
@@ -51,61 +44,6 @@ class SuiteRecord(_Strict):
     name: str
     version: str
     fingerprint: str
-
-
-class OptionsRecord(_Strict):
-    """The options of `s2lct score` that decide what a model's predictions mean."""
-
-    label_map: dict[str, str] | None = None
-    prompt: str | None = None
-    label_words: tuple[str, ...] | None = None
-    chat_template: bool = False
-
-    @classmethod
-    def of(
-        cls,
-        label_map: Mapping[str, str] | None,
-        asks: LabelPrompt | None = None,
-    ) -> OptionsRecord:
-        """The options that a model was scored with."""
-        meanings = None if label_map is None else dict(label_map)
-        if asks is None:
-            return cls(label_map=meanings)
-        return cls(
-            label_map=meanings,
-            prompt=asks.prompt,
-            label_words=asks.words,
-            chat_template=bool(asks.chat_template),
-        )
-
-
-class PredictionsRecord(_Strict):
-    """The file that a team gave with what its model said, which nobody can ask again."""
-
-    file: str
-    sha256: str
-
-
-class ModelRecord(_Strict):
-    """Which model; for what it computed in, see `ModelFacts`."""
-
-    name: str
-    revision: str
-    weights_sha256: str
-    label_rule: str
-    options: OptionsRecord = OptionsRecord()
-    parameters: int | None = Field(default=None, ge=0)
-    licence: str | None = None
-    endpoint: EndpointUse | None = None
-    predictions: PredictionsRecord | None = None
-    dtype: str = ""
-    device: str = ""
-    batch_size: str = ""
-
-    @property
-    def rescorable(self) -> bool:
-        """Whether the model can be asked again what it said."""
-        return self.endpoint is None and self.predictions is None
 
 
 class SelectionRecord(_Strict):
@@ -156,47 +94,6 @@ class Result(_Strict):
     def partial(self) -> bool:
         """Whether cases of the suite were left out."""
         return self.selection is not None
-
-
-def asked(options: OptionsRecord) -> LabelPrompt | None:
-    """What a language model was asked; None for others. A `ScoringError` for no question."""
-    if options.prompt is None or options.label_words is None:
-        return None
-    return LabelPrompt(options.prompt, options.label_words, options.chat_template)
-
-
-def own_options(options: OptionsRecord) -> str:
-    """Options with which a model says something else than without, in words.
-
-    Empty where a model was scored as it comes, a language model with the usual question.
-    """
-    words: list[str] = []
-    if options.label_map is not None:
-        meant = ", ".join(f"{name} → {label}" for name, label in sorted(options.label_map.items()))
-        words.append(f"own label map {meant}")
-    if options.prompt in OTHER_PROMPTS:
-        words.append(f"default prompt {OTHER_PROMPTS.index(options.prompt) + 2}")
-    elif options.prompt not in (None, PROMPT):
-        words.append(f"own prompt {json.dumps(options.prompt, ensure_ascii=False)}")
-    if options.label_words not in (None, LABELS):
-        words.append(f"own label words {', '.join(options.label_words or ())}")
-    if options.chat_template:
-        words.append("chat template")
-    return "; ".join(words)
-
-
-def stands_apart(model: ModelRecord) -> str:
-    """`own_options` of a model, its type of numbers, and whether it can be scored again.
-
-    Empty for what is usual.
-    """
-    given = "" if model.predictions is None else "given predictions, cannot be scored again"
-    return "; ".join(filter(None, (own_options(model.options), other_dtype(model), given)))
-
-
-def other_dtype(model: ModelRecord) -> str:
-    """The type of numbers that a model computed in; empty for single precision, the usual."""
-    return "" if model.dtype == USUAL_DTYPE else model.dtype
 
 
 # What a stranger's result may not say

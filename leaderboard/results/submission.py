@@ -22,9 +22,10 @@ from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import LabelRule, Labels, rule_for
 from s2lct.leaderboard.models.classifier import Classifier, facts_of
 from s2lct.leaderboard.models.load import load_classifier
+from s2lct.leaderboard.models.record import BUILT_IN, asked, other_dtype
 from s2lct.leaderboard.results.hub_results import hub_api, named_hub_errors
 from s2lct.leaderboard.results.read import read_outcomes, read_result, wrong_figures
-from s2lct.leaderboard.results.record import BUILT_IN, Result, asked, faults_of_names, other_dtype
+from s2lct.leaderboard.results.record import Result, faults_of_names
 from s2lct.leaderboard.scoring.score import probabilities_of, rule_in_words
 from s2lct.plain_text import plain
 from s2lct.suite.cases import Case, SuiteCases

@@ -15,6 +15,12 @@ from pathlib import Path
 from s2lct.errors import OutputError, ScoringError
 from s2lct.files import check_folder_out, is_folder, sha256_of, whole_file, write_text
 from s2lct.labels import LABELS
+from s2lct.leaderboard.models.record import (
+    BUILT_IN,
+    ModelRecord,
+    OptionsRecord,
+    other_dtype,
+)
 from s2lct.leaderboard.results import record
 from s2lct.leaderboard.results.read import ANSWERS, figures_of, read_result
 from s2lct.leaderboard.scoring.score import Outcomes
@@ -91,7 +97,7 @@ def check_out_folder(folder: Path) -> None:
 
 
 def file_stem(
-    model: record.ModelRecord,
+    model: ModelRecord,
     suite: record.SuiteRecord,
     part: Sequence[str] = (),
     *,
@@ -112,7 +118,7 @@ def file_stem(
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:8]
     # Of a folder its own name: whose it was, and where, is nobody's business.
     name = Path(model.name).resolve().name if is_folder(Path(model.name)) else model.name
-    parts = [_file_name(name), record.other_dtype(model), "partial" if part else "", digest]
+    parts = [_file_name(name), other_dtype(model), "partial" if part else "", digest]
     return "--".join(filter(None, parts))
 
 
@@ -121,8 +127,8 @@ def _file_name(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.-]+", "--", text)[:_LONGEST_NAME].strip("-.") or "model"
 
 
-def _is_plain(model: record.ModelRecord) -> bool:
-    return model.name in record.BUILT_IN and model.options == record.OptionsRecord()
+def _is_plain(model: ModelRecord) -> bool:
+    return model.name in BUILT_IN and model.options == OptionsRecord()
 
 
 def _holds_another(path: Path, suite: record.SuiteRecord) -> bool:

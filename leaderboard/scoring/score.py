@@ -23,7 +23,7 @@ from s2lct.leaderboard.answers.text_answers import TextAnswer, label_of
 from s2lct.leaderboard.models.classifier import Classifier, Function, facts_of
 from s2lct.leaderboard.models.endpoint import EndpointModel
 from s2lct.leaderboard.models.language_model import LabelPrompt
-from s2lct.leaderboard.results.record import ModelRecord, OptionsRecord
+from s2lct.leaderboard.models.record import ModelRecord, OptionsRecord
 from s2lct.leaderboard.scoring.figures import Figures, failed_cases, figures, pairs_of
 from s2lct.leaderboard.scoring.statistics import Failed
 from s2lct.progress import bar

@@ -10,6 +10,7 @@ from markupsafe import Markup, escape
 
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.text_answers import SAID
+from s2lct.leaderboard.models.record import stands_apart
 from s2lct.leaderboard.results.comparison import (
     TEST_WORDS,
     Comparison,
@@ -18,11 +19,7 @@ from s2lct.leaderboard.results.comparison import (
 )
 from s2lct.leaderboard.results.gate import Check
 from s2lct.leaderboard.results.read import Scored
-from s2lct.leaderboard.results.record import (
-    Result,
-    SelectionRecord,
-    stands_apart,
-)
+from s2lct.leaderboard.results.record import Result, SelectionRecord
 from s2lct.leaderboard.scoring.figures import (
     BOTH_SIDES_WORDS,
     CHANCE_WORDS,

@@ -19,8 +19,8 @@ from s2lct.files import check_folder_out, write_bytes
 from s2lct.hub_calls import is_hub_id
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.text_answers import SAID
+from s2lct.leaderboard.models.record import stands_apart
 from s2lct.leaderboard.results.comparison import LEVEL, TEST_WORDS, shown_p
-from s2lct.leaderboard.results.record import stands_apart
 from s2lct.leaderboard.results.standings import (
     Collection,
     Standing,
