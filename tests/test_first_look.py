@@ -107,21 +107,6 @@ def test_the_address_holds_sort_filter_and_choice_and_back_undoes_them(
 
 
 @pytest.mark.browser
-def test_the_comparison_begins_with_its_verdict_and_keeps_the_capability(
-    site: Path, visit: Any
-) -> None:
-    rows = json.loads((site / "leaderboard.json").read_text())
-    key = {row["model"]: row["result_sha256"][:12] for row in rows if row["kind"] == "model"}
-    board = visit(at(site, "compare", key["org/good"], key["a/yes"]))
-    main = board.tab.locator("main > *:not(nav)")
-    assert main.nth(1).inner_text() == "org/good: better on 2, worse on 0, undecided on 1"
-    assert "better on question, yes; positive question, no" in main.nth(2).inner_text()
-    board.tab.get_by_label("Capability", exact=True).select_option("LC10")
-    other = visit(board.tab.url, allowed=(site / "index.html").as_uri())
-    assert other.tab.get_by_label("Capability", exact=True).input_value() == "LC10"
-
-
-@pytest.mark.browser
 def test_a_model_page_begins_with_what_it_fails_most_and_ends_with_hashes(
     site: Path, visit: Any
 ) -> None:

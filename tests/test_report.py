@@ -22,7 +22,6 @@ from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.site.report import (
     comparison_tables,
     html_report,
-    one_label_warning,
     results_tables,
 )
 from s2lct.suite.cases import Case
@@ -102,15 +101,6 @@ def test_tables_of_any_number_of_models_fit_80_columns_whole(count: int, tmp_pat
         for of in result.capabilities.values():
             assert percent(of.all.failure_rate) in text
     assert "(always-neutral)" in text and "=chance" in text
-
-
-def test_a_model_with_one_answer_is_warned_of(tmp_path: Path) -> None:
-    always, mixed = scored(
-        written("always", tmp_path, np.full(len(CASES), 1)), written("mixed", tmp_path)
-    )
-    assert "neutral" in one_label_warning(always.result)
-    assert one_label_warning(always.result) in html_report([always])
-    assert one_label_warning(mixed.result) == ""
 
 
 @pytest.mark.parametrize("count", [2, 5])

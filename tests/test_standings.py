@@ -236,14 +236,6 @@ def test_parts_of_a_suite_and_given_predictions_are_not_ranked(tmp_path: Path) -
     assert len(collection.skipped) == 2
 
 
-def test_options_of_ones_own_make_a_row_of_its_own(tmp_path: Path) -> None:
-    for more in ({}, {"label_map": {"a": "negative"}}, {"dtype": "bfloat16"}):
-        made_up_results.write("org/m", 0.2, SUITE, tmp_path, **more)
-    rows = flat_rows(collect(tmp_path, [SUITE]).suites)
-    options = [bool(row["options"]) for row in rows if row["kind"] == "model"]
-    assert sorted(options) == [False, True, True]
-
-
 def test_the_command_finds_the_suite_and_says_what_it_left_out(
     suite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

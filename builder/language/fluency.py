@@ -9,8 +9,10 @@ import re
 from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from s2lct.builder.records import Token
+if TYPE_CHECKING:
+    from s2lct.builder.records import Token
 
 PROPER_WORDS = Path(__file__).parents[1] / "data" / "proper_words.txt"
 KNOWN_WORDS = Path(__file__).parents[1] / "data" / "review_words.txt"

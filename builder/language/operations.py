@@ -12,11 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from s2lct.builder.language.fluency import proper_words
 from s2lct.builder.language.grammar import Node
-from s2lct.builder.records import ParsedSentence, Token
 from s2lct.plain_text import words
+
+if TYPE_CHECKING:
+    from s2lct.builder.records import ParsedSentence, Token
 
 THINGS = Path(__file__).parents[1] / "data" / "things.txt"
 
