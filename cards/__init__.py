@@ -60,9 +60,9 @@ def _origins(files: Iterable[Mapping[str, Any]]) -> str:
     return " and ".join([", ".join(said[:-1])] * bool(said[:-1]) + said[-1:])
 
 
-def render_metric_card(repo: str, dataset: str) -> str:
-    """The README of the metric's Space, which scores on a suite."""
-    return _render("metric_card.md.jinja", repo=repo, dataset=dataset)
+def render_metric_card(repo: str) -> str:
+    """The README of the metric's Space, which scores on the dataset of the same name."""
+    return _render("metric_card.md.jinja", repo=repo)
 
 
 def render_metric_page(repo: str) -> str:

@@ -24,7 +24,7 @@ from s2lct.dataset_script.hub import (
     RepoOption,
     require_repo,
 )
-from s2lct.errors import PublishError, ScoringError, VersionError
+from s2lct.errors import PublishError, VersionError
 from s2lct.labels import PROMPTS, SLOT
 from s2lct.suite.cases import Case, case_from, published_suite
 from s2lct.suite.harness import (
@@ -38,17 +38,9 @@ from s2lct.suite.read import WrittenSuite, read_suite
 from s2lct.suite.tables import ALL, HARNESS, KINDS, SPLIT, SUITE_FILE, example_of
 from s2lct.suite.versions import Version, changelog_with, compare, counted
 
-CARD = "README.md"
 CHANGELOG = "CHANGELOG.md"
-EVAL_FILE = "eval.yaml"
 _DATA = "data/"
 _SHOWN = 5
-_FIRST = Version(1, 0, 0)
-_ABOUT_EVAL = """\
-# inspect eval hf/ORG/NAME/lc4 --model …
-# A case that two labels pass has as its target the letters that both have in common and no other
-# label has; the pattern captures them beside the label itself, which is the target of the others.
-"""
 
 
 @command
@@ -80,7 +72,7 @@ def publish_dataset(
     last = max(hub.versions(repo) if state else (), default=None)
     bump, changelog = None, b""
     if last is None:
-        new = wanted or _FIRST
+        new = wanted or Version(1, 0, 0)
         lines = [f"{name}: {counted(rows)}" for name, rows in written.rows.items()]
     else:
         # Whatever the changelog says, the last version may hold this very suite.
@@ -92,7 +84,9 @@ def publish_dataset(
                     hint=f"there is nothing to publish; load it with revision={last.tag!r}",
                 )
             return [f"nothing to do: {last.tag} of {repo} is this suite"]
-        bump, lines = compare(_rows_of_version(repo, last), written.rows)
+        released = f"{repo}@{last.tag}"
+        before = read_suite(published_suite(released), released)
+        bump, lines = compare(before.rows, written.rows)
         new = last.after(bump)
         if wanted not in (None, new):
             raise VersionError(
@@ -111,18 +105,6 @@ def publish_dataset(
     return [headline, *(f"  {line}" for line in lines), *hub.publish(publication, state)]
 
 
-def _rows_of_version(repo: str, version: Version) -> dict[str, list[dict[str, Any]]]:
-    """The rows of a published version, by config."""
-    name = f"{repo}@{version.tag}"
-    try:
-        return read_suite(published_suite(name), name).rows
-    except ScoringError as error:
-        raise PublishError(
-            f"{name}: is no suite to compare with ({error.problem})",
-            hint="choose another --repo, or mend that tag by hand",
-        ) from error
-
-
 def _files(suite: WrittenSuite, repo: str, version: Version) -> dict[str, bytes]:
     """The suite's files as a version in a repository."""
     options = {
@@ -133,9 +115,9 @@ def _files(suite: WrittenSuite, repo: str, version: Version) -> dict[str, bytes]
     examples = {name: example_of(rows) for name, rows in suite.rows.items()}
     card = render_dataset_card(described, examples, repo, harness_splits(suite.rows))
     files = {
-        CARD: card.encode(),
+        "README.md": card.encode(),
         SUITE_FILE: (json.dumps(described, indent=2, sort_keys=True) + "\n").encode(),
-        EVAL_FILE: _eval_yaml(suite).encode(),
+        "eval.yaml": _eval_yaml(suite).encode(),
         **_harness_files(suite),
     }
     for file in suite.described["files"].values():
@@ -208,4 +190,4 @@ def _eval_yaml(suite: WrittenSuite) -> str:
         "evaluation_framework": "inspect-ai",
         "tasks": tasks,
     }
-    return _ABOUT_EVAL + as_yaml(benchmark)
+    return as_yaml(benchmark)

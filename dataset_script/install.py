@@ -18,9 +18,9 @@ import typer
 
 from s2lct.command import command
 from s2lct.dataset_script.hub import Hub
-from s2lct.errors import S2lctError, SuiteError
+from s2lct.errors import SuiteError
 from s2lct.files import files_in, locked, whole_folder, write_text
-from s2lct.hub_calls import data_set, is_hub_id, reason_of
+from s2lct.hub_calls import data_set, is_hub_id
 from s2lct.progress import Bar, bar
 from s2lct.suite.cases import installed_folder, published_suite
 from s2lct.suite.read import WrittenSuite, read_description, read_suite
@@ -31,10 +31,6 @@ NAME = "s2lct"
 METRIC_FILE = Path(__file__).with_name(f"{NAME}.py")
 # evaluate looks up a canonical metric in its cache under this name.
 METRIC_CACHE_NAME = f"evaluate-metric--{NAME}"
-
-
-class InstallError(S2lctError):
-    """A suite cannot be installed."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +77,7 @@ def install(
     folder, called = Path(suite).expanduser(), suite
     if not folder.is_dir():
         if not is_hub_id(called):
-            raise InstallError(
+            raise SuiteError(
                 f"{suite}: neither a folder here nor a repository ORG/NAME",
                 hint="name a folder that `s2lct build` wrote, or a repository on the Hub",
             )
@@ -90,9 +86,9 @@ def install(
         folder = published_suite(called)
     written = read_suite(folder, called)
     if not written.rows:
-        raise InstallError(f"{called}: the suite is empty", hint="build one with more seeds")
+        raise SuiteError(f"{called}: the suite is empty", hint="build one with more seeds")
     if version not in (None, written.version):
-        raise InstallError(
+        raise SuiteError(
             f"--version {version}: {called} is version {written.version}",
             hint=f"leave out --version, or name version {written.version}",
         )
@@ -119,7 +115,7 @@ def _released(repo: str, wanted: Version | None) -> str:
     """A repository with the tag of a version, the newest where none is named, or as it is now."""
     released = list(Hub().versions(repo))
     if wanted is not None and wanted not in released:
-        raise InstallError(
+        raise SuiteError(
             f"--version {wanted}: {repo} has not released it",
             hint=f"choose among {', '.join(map(str, released))}" if released else "leave it out",
         )
@@ -155,11 +151,6 @@ def _load(suite: WrittenSuite, work: Path, ready: Path, advance: Bar) -> None:
         for config in (*paths, ALL):
             advance(1, config)
             data_set(str(folder), config, split=SPLIT, cache_dir=str(cache))
-    except datasets.exceptions.DatasetGenerationError as error:
-        raise InstallError(
-            f"{suite.folder}: cannot be loaded ({reason_of(error)})",
-            hint="fetch or build the suite again",
-        ) from error
     finally:
         if shown:
             datasets.enable_progress_bars()

@@ -13,7 +13,7 @@ from s2lct.cards import render_results_card
 from s2lct.command import command
 from s2lct.dataset_script.dataset import task_id
 from s2lct.dataset_script.hub import CreatePr, DryRun, Hub, Publication, require_repo
-from s2lct.errors import PublishError, ScoringError
+from s2lct.errors import PublishError
 from s2lct.hub_calls import is_hub_id
 from s2lct.plain_text import plain
 from s2lct.suite.cases import published_suite
@@ -175,12 +175,7 @@ def _released_suite(hub: Hub, path: Path, result: Result, dataset: str | None) -
             hint=f"score the model on one of {', '.join(released) or 'its versions'}, or publish "
             "the suite first",
         )
-    try:
-        described = read_description(published_suite(name), name)
-    except ScoringError as error:
-        raise PublishError(
-            f"{repo}: is no suite ({error.problem})", hint="name the suite's dataset"
-        ) from error
+    described = read_description(published_suite(name), name)
     if result.suite.fingerprint != described["fingerprint"]:
         raise PublishError(
             f"{path}: it was scored on other cases than {name} has",

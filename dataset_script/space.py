@@ -41,10 +41,6 @@ _REQUIREMENTS = (
 def publish_metric(
     *,
     repo: RepoOption,
-    dataset: Annotated[
-        str | None,
-        typer.Option(help=r"Suite that the card names \[default: the dataset of --repo's name]."),
-    ] = None,
     create_pr: CreatePr = False,
     dry_run: DryRun = False,
 ) -> list[str]:
@@ -55,13 +51,11 @@ def publish_metric(
             hint=f"name the Space ORG/{NAME}",
         )
     require_repo("--repo", repo)
-    dataset = dataset or repo
-    require_repo("--dataset", dataset)
     # torch's local version (2.13.0+cpu) is not on PyPI.
     pinned = {name: version(name).partition("+")[0] for name in _REQUIREMENTS.split()}
     files = {
         METRIC_FILE.name: METRIC_FILE.read_bytes(),
-        "README.md": render_metric_card(repo, dataset).encode(),
+        "README.md": render_metric_card(repo).encode(),
         "index.html": render_metric_page(repo).encode(),
         "requirements.txt": "".join(f"{name}=={pin}\n" for name, pin in pinned.items()).encode(),
         **dict(_package_files()),

@@ -66,7 +66,6 @@ class Repo:
 
     kind: str
     id: str
-    private: bool = False
     branches: dict[str, str] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
     pulls: dict[str, str] = field(default_factory=dict)
@@ -110,7 +109,7 @@ class Repo:
             "id": self.id,
             "author": self.id.split("/")[0],
             "sha": commit.id,
-            "private": self.private,
+            "private": False,
             "gated": False,
             "disabled": False,
             "tags": [str(tag) for tag in card.get("tags") or ()],
@@ -385,10 +384,8 @@ class _Exchange:
             raise HubError(403, f"You don't have the rights to write to {repo_id}")
 
     def visible_repo(self, kind: str, id: str) -> Repo:
-        repo, account = self.hub.repo(kind, id), self.account()
-        if repo.private and not (account and account.owns(id)):
-            raise HubError(404 if account else 401, "Repository not found", "RepoNotFound")
-        return repo
+        self.account()  # who comes with a wrong token is refused
+        return self.hub.repo(kind, id)
 
     def json(self) -> Json:
         content: Json = json.loads(self.raw or b"{}")
@@ -412,10 +409,9 @@ class _Exchange:
         id = f"{wanted.get('organization') or (account and account.name)}/{wanted['name']}"
         self.check_writer(id)
         kind = KINDS[wanted.get("type") or "model"]
-        private = wanted.get("visibility") == "private" or bool(wanted.get("private"))
         if (kind, id) in self.hub.repos:
             return _Answer(409, {"error": "exists", "url": self.web_url(self.hub.repo(kind, id))})
-        repo = self.hub.repos[kind, id] = Repo(kind, id, private)
+        repo = self.hub.repos[kind, id] = Repo(kind, id)
         return _Answer(body={"url": self.web_url(repo), "name": id, "id": id})
 
     def repo_info(self, repo: Repo, revision: str = "main") -> _Answer:

@@ -39,7 +39,6 @@ def test_options_that_mean_nothing_are_refused(
         f"{RETRAIN} --out OUT --device cuda:99",
         f"{RETRAIN} --out OUT --device nonsense",
         "score embedded-2class --suite SUITE --out OUT --device cuda:99",
-        "masks csv:CORPUS --model embedded-2class --out OUT --device meta",
         f"{COVERAGE} --metric ,",
     ):
         refused(command, SUITE=suite_folder, CORPUS=corpus_path, OUT=tmp_path / "out")

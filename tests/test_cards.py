@@ -51,7 +51,7 @@ def metadata(card: str) -> dict[str, Any]:
 def test_every_card_passes_the_hubs_validation(hub: HubClient, suite_folder: Path) -> None:
     cards = {
         "dataset": card_of(suite_folder, described(suite_folder)),
-        "space": render_metric_card("s2lct-org/s2lct", "s2lct-org/s2lct"),
+        "space": render_metric_card("s2lct-org/s2lct"),
         "leaderboard": render_leaderboard_card("a/results", "a/s2lct"),
         "results": render_results_card("a/results"),
     }
