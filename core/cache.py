@@ -41,7 +41,7 @@ class Cache:
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or cache_folder() / FILE
         self._lock = Lock()
-        with self._told():
+        with self._errors_named():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = sqlite3.connect(
                 self.path,
@@ -64,14 +64,14 @@ class Cache:
         by_key = {_key(text): text for text in texts}
         keys = list(by_key)
         found: dict[str, bytes] = {}
-        with self._told(), self._lock:
+        with self._errors_named(), self._lock:
             for start in range(0, len(keys), _AT_ONCE):
-                some = keys[start : start + _AT_ONCE]
-                marks = ",".join("?" * len(some))
+                part = keys[start : start + _AT_ONCE]
+                marks = ",".join("?" * len(part))
                 rows = self._file.execute(
                     "select text, prediction from predictions "
                     f"where model = ? and text in ({marks})",
-                    [_key(model), *some],
+                    [_key(model), *part],
                 )
                 found.update((by_key[key], prediction) for key, prediction in rows)
         return found
@@ -79,14 +79,9 @@ class Cache:
     def keep(self, model: str, predictions: Mapping[str, bytes]) -> None:
         """Keep what a model predicted; all of it or, if this process dies, nothing."""
         rows = [(_key(model), _key(text), found) for text, found in predictions.items()]
-        with self._told(), self._lock:
+        with self._errors_named(), self._lock, self._file:  # which commits, or rolls back
             self._file.execute("begin immediate")
-            try:
-                self._file.executemany("insert or replace into predictions values (?, ?, ?)", rows)
-                self._file.execute("commit")
-            except BaseException:
-                self._file.rollback()
-                raise
+            self._file.executemany("insert or replace into predictions values (?, ?, ?)", rows)
 
     def close(self) -> None:
         """Close the file; the cache is not used afterwards."""
@@ -99,7 +94,7 @@ class Cache:
         self.close()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _errors_named(self) -> Iterator[None]:
         try:
             yield
         except (sqlite3.Error, OSError) as error:

@@ -35,7 +35,6 @@ OBJECT_STORE_BYTES = 512 * 2**20
 """Of a cluster started here: a few pieces a worker are under way at a time, and no more."""
 _LONGEST_FOLDER = 40
 """Ray has sockets in its folder, and a socket's path may have about a hundred characters."""
-_AGAIN = "the same command goes on where this one stopped"
 
 
 class Engine(Protocol[AnyWorker]):
@@ -100,9 +99,9 @@ class RayEngine(Generic[Worker]):
 
             self._ray: Any = ray
             self._is_ours = not ray.is_initialized()
-            short = tempfile.gettempdir()
-            short = short if len(short) <= _LONGEST_FOLDER else "/tmp"
-            self._folder = Path(tempfile.mkdtemp(prefix="s2lct-ray-", dir=short))
+            usual = tempfile.gettempdir()
+            where = usual if len(usual) <= _LONGEST_FOLDER else "/tmp"
+            self._folder = Path(tempfile.mkdtemp(prefix="s2lct-ray-", dir=where))
             try:
                 if self._is_ours:
                     _connect(ray, self._folder)
@@ -146,7 +145,8 @@ class RayEngine(Generic[Worker]):
         except errors.RayError as error:
             raise BuildError(
                 f"the Ray cluster failed ({type(error).__name__}: {_first_line(error)})",
-                hint=f"check `ray status`, and the room in memory and on disk there; {_AGAIN}",
+                hint="check `ray status`, and the room in memory and on disk there; the same "
+                "command goes on where this one stopped",
             ) from error
 
 

@@ -14,7 +14,7 @@ from s2lct.command import command
 from s2lct.errors import GateError, S2lctError, S2lctWarning, ScoringError
 
 if TYPE_CHECKING:
-    from s2lct.leaderboard.results.comparison import Comparison, SidesCompared
+    from s2lct.leaderboard.results.comparison import Comparison
     from s2lct.leaderboard.results.gate import Check
     from s2lct.leaderboard.results.record import Result
     from s2lct.leaderboard.results.standings import SuiteStandings
@@ -73,7 +73,7 @@ class Compared(NamedTuple):
     results: tuple[Result, Result]
     cases: int
     by_capability: dict[str, Comparison]
-    both_sides: dict[str, SidesCompared]
+    both_sides: dict[str, Comparison]
 
     def as_json(self) -> dict[str, Any]:
         """What a program is told; see docs/ci.md."""
@@ -83,7 +83,7 @@ class Compared(NamedTuple):
             "cases": self.cases,
             "capabilities": {name: one.as_json() for name, one in self.by_capability.items()},
             "both_sides": {
-                name: {"shares": list(one.shares), **one.test.as_json()}
+                name: {"shares": [1 - rate for rate in one.rates], **one.as_json()}
                 for name, one in self.both_sides.items()
             },
         }
