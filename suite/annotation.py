@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -97,15 +97,7 @@ class Form:
                 {"name": question.name, "answers": list(question.answers)}
                 for question in self.questions
             ],
-            "items": [
-                {
-                    "id": item.id,
-                    "text": item.text,
-                    "title": item.title,
-                    "description": item.description,
-                }
-                for item in self.items
-            ],
+            "items": [asdict(item) for item in self.items],
         }
         template = page_templates("s2lct.suite").get_template("annotation_form.html.jinja")
         return template.render(form=self, data=data)
@@ -164,8 +156,7 @@ def read_annotations(
                 given = {one.name: one.answer(row.get(one.name)) for one in questions}
             except ValueError as error:
                 raise AnnotationError(f"{where}: {error}", hint="give one of these") from error
-            # Forms of older versions say rater.
-            name = str(row.get("annotator") or row.get("rater") or "").strip() or path.stem
+            name = str(row.get("annotator") or "").strip() or path.stem
             answers = {name: value for name, value in given.items() if value is not None}
             new = Annotation(name, id, answers)
             known, first = found.setdefault((name, id), (new, where))
@@ -191,9 +182,8 @@ def _rows(path: Path, questions: Sequence[Question]) -> Iterator[tuple[str, Mapp
         except ValueError:
             saved = None
         if isinstance(saved, dict) and "answers" in saved:
-            names = {name: saved.get(name) for name in ("annotator", "rater")}
             for number, row in enumerate(saved["answers"], 1):
-                yield f"{path}: answer {number}", names | dict(row)
+                yield f"{path}: answer {number}", {"annotator": saved.get("annotator")} | dict(row)
             return
 
         def refused(number: int, error: BaseException) -> AnnotationError:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser_fixtures import FLAGS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -145,21 +144,8 @@ def test_a_page_holds_texts_and_questions_alone() -> None:
 # The form, in a browser.
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Any:
-    path = Path("/usr/bin/chromium")
-    if not path.exists():
-        pytest.skip("no Chromium at /usr/bin/chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(path), args=FLAGS)
-        yield browser
-        browser.close()
-
-
-def opened(chromium: Any, page_file: Path) -> Any:
-    page = chromium.new_context(viewport={"width": 390, "height": 844}).new_page()
+def opened(browser: Any, page_file: Path) -> Any:
+    page = browser.new_context(viewport={"width": 390, "height": 844}).new_page()
     page.failures = []
     page.on("pageerror", lambda error: page.failures.append(str(error)))
     page.on("request", lambda request: page.failures.append(request.url))
@@ -183,10 +169,10 @@ def saved(page: Any, key: str, folder: Path) -> list[Annotation]:
 
 @pytest.mark.browser
 def test_the_form_is_filled_with_the_keyboard_and_goes_on_after_a_reload(
-    chromium: Any, tmp_path: Path
+    browser: Any, tmp_path: Path
 ) -> None:
     (tmp_path / "form.html").write_text(FORM.html(), encoding="utf-8")
-    page = opened(chromium, tmp_path / "form.html")
+    page = opened(browser, tmp_path / "form.html")
     press(page, "Enter")
     assert page.is_visible("#start")  # a name comes first
     page.keyboard.type("=Ada Łovelace")
@@ -215,9 +201,9 @@ def test_the_form_is_filled_with_the_keyboard_and_goes_on_after_a_reload(
 
 
 @pytest.mark.browser
-def test_a_phone_shows_it_whole_and_texts_are_only_texts(chromium: Any, tmp_path: Path) -> None:
+def test_a_phone_shows_it_whole_and_texts_are_only_texts(browser: Any, tmp_path: Path) -> None:
     (tmp_path / "form.html").write_text(FORM.html(), encoding="utf-8")
-    page = opened(chromium, tmp_path / "form.html")
+    page = opened(browser, tmp_path / "form.html")
     page.fill("#annotator", "<i>D</i>")
     page.click("#begin")
     for item in ITEMS:

@@ -228,15 +228,6 @@ def test_the_interval_holds_the_true_share_in_95_of_100_samples(share: float) ->
     assert binom.pmf(np.arange(61), 60, share)[within].sum() >= 0.95
 
 
-def test_fills_stay_apart_from_the_words_beside_them() -> None:
-    text = '"Dull, dull," they say; it\'s 1,000 years-long…'
-    words = words_of(text)
-    hidden = [n for n, word in enumerate(words) if not word.text[0].isalnum()]
-    assert filled(text, hidden, [words[n].text for n in hidden]) == text
-    expected = "xx Dull xx dull xx xx they say xx it's 1,000 years-long xx"
-    assert filled(text, hidden, ["xx"] * len(hidden)) == expected
-
-
 def test_the_masked_language_model_fills_hidden_words_alone() -> None:
     filler = MaskedLMFiller("embedded")
     text = 'They said, "The film is a very good film," and it was.'
@@ -251,13 +242,15 @@ def test_the_masked_language_model_fills_hidden_words_alone() -> None:
     part = fill(every - {hidden}, 200)
     fills = [one[start : len(one) - len(text) + end] for one in part]
     assert part == [text[:start] + fill + text[end:] for fill in fills]
-    assert fill(every - {hidden}, 200) == part
     # It reads the words around: films are commoner there than engines.
     assert sum(fill in ("film", "movie", "story", "cast") for fill in fills) > 30
     assert fill(every, 3) == [text] * 3
-    none = fill(frozenset(), 2)
-    assert len(set(none)) == 2
-    assert none[0][0].isupper()  # where the hidden word had a capital
+    assert fill(frozenset(), 2)[0][0].isupper()  # where the hidden word had a capital
+    # Fills stay apart from the words beside them.
+    marks = [n for n, word in enumerate(words) if not word.text[0].isalnum()]
+    assert filled(text, marks, [words[n].text for n in marks]) == text
+    apart = filled(text, marks, ["xx"] * len(marks))
+    assert apart == "They said xx xx The film is a very good film xx xx and it was xx"
 
 
 def test_a_killed_run_goes_on_and_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

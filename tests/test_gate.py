@@ -196,7 +196,7 @@ def test_worse_is_what_compare_says(
 ) -> None:
     main, new = outcomes_of(failing_before, wrong_before), outcomes_of(failing, wrong)
     tests = compare(*paired(main, new))
-    sides = {f"{name}/both-sides": one.test for name, one in compare_sides(main, new).items()}
+    sides = {f"{name}/both-sides": one for name, one in compare_sides(main, new).items()}
     mean, *checks = check_no_worse(read._replace(outcomes=new), read._replace(outcomes=main))
     assert mean.figure == "mean"
     assert [check.figure for check in checks] == [*tests, *sides]

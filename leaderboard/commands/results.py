@@ -14,13 +14,12 @@ from s2lct.command import command
 from s2lct.errors import GateError, S2lctError, S2lctWarning, ScoringError
 
 if TYPE_CHECKING:
-    from s2lct.leaderboard.results.comparison import Comparison, SidesCompared
+    from s2lct.leaderboard.results.comparison import Comparison
     from s2lct.leaderboard.results.gate import Check
     from s2lct.leaderboard.results.record import Result
     from s2lct.leaderboard.results.standings import SuiteStandings
     from s2lct.leaderboard.results.submission import Verdict
 
-_SHOWN = 20
 SuitesOfResults = Annotated[
     list[str],
     typer.Option(
@@ -73,7 +72,7 @@ class Compared(NamedTuple):
     results: tuple[Result, Result]
     cases: int
     by_capability: dict[str, Comparison]
-    both_sides: dict[str, SidesCompared]
+    both_sides: dict[str, Comparison]
 
     def as_json(self) -> dict[str, Any]:
         """What a program is told; see docs/ci.md."""
@@ -83,7 +82,7 @@ class Compared(NamedTuple):
             "cases": self.cases,
             "capabilities": {name: one.as_json() for name, one in self.by_capability.items()},
             "both_sides": {
-                name: {"shares": list(one.shares), **one.test.as_json()}
+                name: {"shares": [1 - rate for rate in one.rates], **one.as_json()}
                 for name, one in self.both_sides.items()
             },
         }
@@ -226,11 +225,8 @@ def build_leaderboard(
     from s2lct.leaderboard.site.site import build_site
 
     collection = collect(results, suites_named(suite))
-    lines = [f"left out {line}" for line in collection.skipped[:_SHOWN]]
-    if len(collection.skipped) > _SHOWN:
-        lines.append(f"left out {len(collection.skipped) - _SHOWN} more")
-    for line in lines:
-        warnings.warn(line, S2lctWarning, stacklevel=2)
+    for line in collection.skipped:
+        warnings.warn(f"left out {line}", S2lctWarning, stacklevel=2)
     places = {}
     if on_hub(results):
         places["results"] = results.partition("@")[0]

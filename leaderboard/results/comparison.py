@@ -39,6 +39,7 @@ class Comparison:
     second_only: int
     p_value: float  # of the sign-flip test, see `sign_flip_p_values`
     adjusted: float  # after Holm's correction over the capabilities compared
+    rates: tuple[float, float]  # which share of the cases each model fails
 
     @property
     def better(self) -> int | None:
@@ -48,9 +49,10 @@ class Comparison:
         return int(self.first_only > self.second_only)
 
     def as_json(self) -> dict[str, Any]:
-        """What a program is told: its fields, and which is ``better``: first, second or null."""
-        better = None if self.better is None else ("first", "second")[self.better]
-        return asdict(self) | {"better": better}
+        """What a program is told: counts, and which is ``better``: first, second or null."""
+        told = asdict(self)
+        del told["rates"]
+        return told | {"better": None if self.better is None else ("first", "second")[self.better]}
 
 
 def sign_flip_p_values(differences: statistics.Integers) -> statistics.Floats:
@@ -140,6 +142,7 @@ def compare(
             second_only=int((second[own] & ~first[own]).sum()),
             p_value=p_value,
             adjusted=adjusted,
+            rates=(float(first[own].mean()), float(second[own].mean())),
         )
         for (capability, own), p_value, adjusted in told
     }
@@ -157,6 +160,7 @@ def compare_means(
     weights = np.zeros(len(cases))
     for own in numbers.values():
         weights[own] = round(_WEIGHT * most / len(own))
+    rates = np.mean([(first[own].mean(), second[own].mean()) for own in numbers.values()], axis=0)
     family = families_of(cases, across=True)
     change = np.bincount(family, weights * (first.astype(int) - second.astype(int)))
     (p_value,) = sign_flip_p_values(change.astype(np.int64)[None]).tolist()
@@ -167,6 +171,7 @@ def compare_means(
         second_only=int((second & ~first).sum()),
         p_value=p_value,
         adjusted=p_value,
+        rates=(float(rates[0]), float(rates[1])),
     )
 
 
@@ -181,25 +186,13 @@ def paired(
     return cases, one.failed[first], other.failed[second]
 
 
-@dataclass(frozen=True, slots=True)
-class SidesCompared:
-    """Two models on seeds with counterparts of one capability: what each gets right, and a test."""
+def compare_sides(one: Outcomes, other: Outcomes) -> dict[str, Comparison]:
+    """Compare two models on the pairs of seed and contrast that both were asked.
 
-    shares: tuple[float, float]  # of the pairs that both pass
-    test: Comparison  # of the pairs: a failure is one of which not both pass
-
-
-def compare_sides(one: Outcomes, other: Outcomes) -> dict[str, SidesCompared]:
-    """Compare two models on the pairs of seed and counterpart that both were asked."""
+    A failure is a pair of which not both pass.
+    """
     seeds, *wrong = paired_sides(one, other)
-    if not seeds:
-        return {}
-    tests = compare(seeds, *wrong)
-    first, second = (~each for each in wrong)
-    return {
-        name: SidesCompared((float(first[own].mean()), float(second[own].mean())), tests[name])
-        for name, own in statistics.by_name(seeds).items()
-    }
+    return compare(seeds, *wrong) if seeds else {}
 
 
 def paired_sides(

@@ -6,13 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 from s2lct.errors import GateError
 from s2lct.leaderboard.results import comparison
 from s2lct.leaderboard.results.read import Scored
 from s2lct.leaderboard.results.record import Result
-from s2lct.leaderboard.scoring.statistics import Failed, by_name
+from s2lct.leaderboard.scoring.statistics import Failed
 from s2lct.suite.cases import Case
 
 MEAN, BOTH_SIDES = "mean", "both-sides"
@@ -131,19 +129,15 @@ def _compared(
     """Checks of the mean and of each capability, by which of the cases, or pairs, fail."""
     if not cases:
         return []
-    numbers, tests = by_name(cases), comparison.compare(cases, before, after)
-    rates: dict[str, Sequence[float]] = {
-        name: (before[own].mean(), after[own].mean()) for name, own in numbers.items()
-    }
-    names = {name: f"{name}/{BOTH_SIDES}" if both_sides else name for name in numbers}
-    if len(numbers) > 1:
+    tests = comparison.compare(cases, before, after)
+    names = {name: f"{name}/{BOTH_SIDES}" if both_sides else name for name in tests}
+    if len(tests) > 1:
         tests = {"": comparison.compare_means(cases, before, after)} | tests
-        rates[""] = np.mean([*rates.values()], axis=0).tolist()
         names[""] = BOTH_SIDES if both_sides else MEAN
     checks: list[Check] = []
     for name, test in tests.items():
         # Pairs fail of which not both pass, and the figure is of the others.
-        old, new = (float(1 - rate if both_sides else rate) for rate in rates[name])
+        old, new = (1 - rate if both_sides else rate for rate in test.rates)
         shown: Literal["better", "worse"] | None = None
         # A bare difference shows nothing.
         if test.adjusted < comparison.LEVEL and old != new:

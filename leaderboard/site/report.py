@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 from markupsafe import Markup, escape
 
@@ -14,7 +14,6 @@ from s2lct.leaderboard.models.record import stands_apart
 from s2lct.leaderboard.results.comparison import (
     TEST_WORDS,
     Comparison,
-    SidesCompared,
     shown_p,
 )
 from s2lct.leaderboard.results.gate import Check
@@ -236,42 +235,27 @@ def comparison_tables(
     first: str,
     second: str,
     compared: Mapping[str, Comparison],
-    sides: Mapping[str, SidesCompared],
+    sides: Mapping[str, Comparison],
 ) -> Iterator[Table]:
     """Which differences between two models are real: how many, and a row each capability.
 
     Where both were asked contrasts, the same of what they get right on both ``sides``.
     """
     names = (first, second) if first != second else ("first", "second")
-    rows = [
-        [name, *map(str, (one.cases, one.families, one.first_only, one.second_only)),
-         *_better(one, names)]
-        for name, one in compared.items()
-    ]  # fmt: skip
-    only = ("only the\nfirst fails", "only the\nsecond fails")
-    yield Table(
-        ["", "cases", "families", *only, "p", "better"],
-        rows,
-        f"{first} against {second}: {_counted(compared.values())}",
-        f"{TEST_WORDS}.",
-    )
-    if sides:
+    heads = ["", "cases", "families", "only the\nfirst fails", "only the\nsecond fails"]
+    for title, words, tests in (
+        (f"{first} against {second}", TEST_WORDS, compared),
+        ("Right on both sides", BOTH_SIDES_WORDS, sides),
+    ):
         rows = [
-            [name, str(one.test.cases), str(one.test.families), *map(percent, one.shares),
-             *_better(one.test, names)]
-            for name, one in sides.items()
+            [name, *map(str, (one.cases, one.families, one.first_only, one.second_only)),
+             f"{shown_p(one.adjusted):.3g}",
+             "undecided" if one.better is None else names[one.better]]
+            for name, one in tests.items()
         ]  # fmt: skip
-        yield Table(
-            ["", "pairs", "families", "first\nboth %", "second\nboth %", "p", "better"],
-            rows,
-            f"Right on both sides: {_counted(one.test for one in sides.values())}",
-            f"{BOTH_SIDES_WORDS}.",
-        )
-
-
-def _better(one: Comparison, names: tuple[str, str]) -> list[str]:
-    better = "undecided" if one.better is None else names[one.better]
-    return [f"{shown_p(one.adjusted):.3g}", better]
+        if rows:
+            counted = _counted(tests.values())
+            yield Table([*heads, "p", "better"], rows, f"{title}: {counted}", f"{words}.")
 
 
 def _counted(compared: Iterable[Comparison]) -> str:
@@ -296,15 +280,6 @@ def gate_table(checks: Sequence[Check]) -> Table:
 
 
 # The page
-
-
-class Examples(NamedTuple):
-    """What a model fails of a capability: its rate, and some seeds and expansions."""
-
-    name: str
-    failure_rate: float
-    seeds: Sequence[Prediction]  # that fail, the shortest first
-    broken: Sequence[Prediction]  # expansions that fail while their seeds pass
 
 
 def html_report(scored: Sequence[Scored]) -> str:
@@ -364,19 +339,19 @@ def _conclusion(results: Sequence[Result], hardest: str) -> str:
     return f"{first}; chance, {name}, comes to {percent(blind)} %. Hardest is: {hardest}."
 
 
-def _examples(scored: Sequence[Scored], name: str) -> list[Examples]:
-    """Of the models that fail a capability most, the worst first."""
+def _examples(scored: Sequence[Scored], name: str) -> list[dict[str, Any]]:
+    """What the models that fail a capability most fail of it, the worst first."""
     found = [
-        Examples(
-            shown_name(one.result),
-            of.all.failure_rate,
-            _failing_seeds(one.outcomes, name),
-            _broken_expansions(one.outcomes, name),
-        )
+        {
+            "name": shown_name(one.result),
+            "failure_rate": of.all.failure_rate,
+            "seeds": _failing_seeds(one.outcomes, name),
+            "broken": _broken_expansions(one.outcomes, name),
+        }
         for one in scored
         if (of := one.result.capabilities.get(name)) is not None and of.all.failures
     ]
-    return sorted(found, key=lambda one: -one.failure_rate)[:_MODELS_WITH_EXAMPLES]
+    return sorted(found, key=lambda one: -one["failure_rate"])[:_MODELS_WITH_EXAMPLES]
 
 
 def _failing_seeds(outcomes: Outcomes, capability: str) -> list[Prediction]:
