@@ -25,6 +25,7 @@ MOST_LINES = {
     "tests": 25_900,
 }
 LONGEST_MODULE = 600
+MOST_MODULES = 170
 
 
 def test_imports_go_one_way_and_in_no_circle(tmp_path: Path) -> None:
@@ -54,3 +55,9 @@ def test_no_folder_grows_beyond_its_lines(folders: str) -> None:
 def test_all_folders_are_packages() -> None:
     there = {path.parent.name for path in ROOT.glob("*/py.typed")}
     assert there == {*FOLDERS, "core"}
+
+
+def test_the_modules_can_be_counted_in_a_day() -> None:
+    modules = [path for folder in ("core", *FOLDERS) for path in (ROOT / folder).rglob("*.py")]
+    print(f"{len(modules)} modules, at most {MOST_MODULES}")
+    assert len(modules) <= MOST_MODULES
