@@ -33,8 +33,13 @@ _REST_OF_LINE = r"(?:[^\w\n]|_)*(?:\n|$)"
 ANSWER = rf"^{_PUNCTUATION}({'|'.join(map(re.escape, LABELS))}){_REST_OF_LINE}"
 """What is read of a written reply, in any case: a label that stands alone on its first line."""
 SHARED_LETTERS: dict[tuple[int, ...], str] = {
-    **{(number,): label for number, label in enumerate(LABELS)},
-    **{(0, 1): "ne", (0, 2): "tive", (1, 2): "e", (0, 1, 2): "t"},
+    (0,): LABELS[0],
+    (1,): LABELS[1],
+    (2,): LABELS[2],
+    (0, 1): "ne",
+    (0, 2): "tive",
+    (1, 2): "e",
+    (0, 1, 2): "t",
 }
 """For each set of labels letters that all of them have and that stand for no other set.
 

@@ -296,16 +296,6 @@ def test_what_no_endpoint_says_is_refused(silent_result: Path, field: str, value
         collect(silent_result.parent, [SUITE])
 
 
-def test_two_servers_are_two_rows_and_a_tag_is_part_of_a_name(tmp_path: Path) -> None:
-    for _ in range(2):
-        with SentimentServer(always(Reply())) as server:
-            model = EndpointModel("llama3:8b-q4", LabelPrompt(PROMPT), server.base_url)
-            write_result(score(model, SUITE), tmp_path)
-    assert len(list(tmp_path.glob("*.json"))) == 2
-    (suite,) = collect(tmp_path, [SUITE]).suites
-    assert [one.scored.result.model.name for one in suite.standings] == ["llama3:8b-q4"] * 2
-
-
 @pytest.mark.parametrize(
     ("url", "options", "named"),
     [

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import os
-import pickle
 import shutil
 import signal
 import socket
@@ -28,7 +26,7 @@ from tiny_models import save_tiny_classifier, save_tiny_llama
 
 from s2lct.cache import FILE
 from s2lct.engines import Engine, InProcess, RayEngine
-from s2lct.errors import BuildError, S2lctError, ScoringError
+from s2lct.errors import BuildError, ScoringError
 from s2lct.files import cache_folder
 from s2lct.leaderboard.commands.score_models import score_models
 from s2lct.leaderboard.scoring import spread
@@ -74,14 +72,6 @@ def test_errors_of_workers_come_out_as_they_are(engine: Engine[Adder]) -> None:
     with pytest.raises(ZeroDivisionError) as broken:
         list(engine.map(asks.broken, range(5)))
     assert "return number // 0" in str(broken.value.__cause__)
-
-
-@pytest.mark.parametrize("kind", [S2lctError, ScoringError])
-def test_errors_are_pickled_and_copied_whole(kind: type[S2lctError]) -> None:
-    error = kind("row 3: is empty", hint="fill it")
-    for other in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
-        assert type(other) is kind
-        assert (other.problem, other.hint, str(other)) == (error.problem, error.hint, str(error))
 
 
 def test_a_killed_workers_piece_is_asked_again(engine: Engine[Adder], tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from s2lct.leaderboard.results.standings import SuiteStandings
     from s2lct.leaderboard.results.submission import Verdict
 
-_SHOWN = 20
 SuitesOfResults = Annotated[
     list[str],
     typer.Option(
@@ -226,11 +225,8 @@ def build_leaderboard(
     from s2lct.leaderboard.site.site import build_site
 
     collection = collect(results, suites_named(suite))
-    lines = [f"left out {line}" for line in collection.skipped[:_SHOWN]]
-    if len(collection.skipped) > _SHOWN:
-        lines.append(f"left out {len(collection.skipped) - _SHOWN} more")
-    for line in lines:
-        warnings.warn(line, S2lctWarning, stacklevel=2)
+    for line in collection.skipped:
+        warnings.warn(f"left out {line}", S2lctWarning, stacklevel=2)
     places = {}
     if on_hub(results):
         places["results"] = results.partition("@")[0]

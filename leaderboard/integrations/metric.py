@@ -25,12 +25,6 @@ seeds and their expansions, and gives a failure rate with an interval for each, 
 expansions turned a pass into a fail, and how many seeds are answered right on both sides: their
 contrast, the same sentence with the opposite answer, too.
 """
-_CITATION = """
-@article{s2lct,
-  title = {S²LCT: Specification- and Syntax-based Linguistic Capability Testing
-           for Sentiment Analysis},
-}
-"""
 
 
 def compute(
@@ -110,7 +104,7 @@ class S2lct(evaluate.Metric):  # type: ignore[misc]
         self._references: list[Any] = []
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
-            citation=_CITATION,
+            citation="see CITATION.cff",
             inputs_description=getdoc(compute) or "",
             features=datasets.Features(
                 {"predictions": datasets.Value("string"), "references": datasets.Value("string")}

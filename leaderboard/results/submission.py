@@ -35,7 +35,6 @@ DEFAULT_BRANCH = "main"
 ROUNDING = 1e-4
 """By how much probabilities or logits may differ where other machines round otherwise."""
 MOST_NEAR_TIES = 0.02
-MOST_REASONS = 50
 LONGEST_REASON = 240
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(?:/[A-Za-z0-9][\w.-]{0,95})?", re.ASCII)
@@ -86,8 +85,6 @@ def check(path: Path, suite: SuiteCases, *, rescore: bool = False) -> Verdict:
             rescored = len(suite.asked)
     except ScoringError as error:
         reasons.append(error.problem.removeprefix(f"{path}: "))
-    if len(reasons) > MOST_REASONS:
-        reasons[MOST_REASONS:] = [f"and {len(reasons) - MOST_REASONS} more"]
     # A stranger's words, fit for a terminal.
     lines = tuple(plain(reason, LONGEST_REASON - 1) for reason in reasons)
     return Verdict(plain(str(path), LONGEST_REASON), not reasons, lines, rescored)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 from markupsafe import Markup, escape
 
@@ -282,15 +282,6 @@ def gate_table(checks: Sequence[Check]) -> Table:
 # The page
 
 
-class Examples(NamedTuple):
-    """What a model fails of a capability: its rate, and some seeds and expansions."""
-
-    name: str
-    failure_rate: float
-    seeds: Sequence[Prediction]  # that fail, the shortest first
-    broken: Sequence[Prediction]  # expansions that fail while their seeds pass
-
-
 def html_report(scored: Sequence[Scored]) -> str:
     """The report as one HTML page that needs no network.
 
@@ -348,19 +339,19 @@ def _conclusion(results: Sequence[Result], hardest: str) -> str:
     return f"{first}; chance, {name}, comes to {percent(blind)} %. Hardest is: {hardest}."
 
 
-def _examples(scored: Sequence[Scored], name: str) -> list[Examples]:
-    """Of the models that fail a capability most, the worst first."""
+def _examples(scored: Sequence[Scored], name: str) -> list[dict[str, Any]]:
+    """What the models that fail a capability most fail of it, the worst first."""
     found = [
-        Examples(
-            shown_name(one.result),
-            of.all.failure_rate,
-            _failing_seeds(one.outcomes, name),
-            _broken_expansions(one.outcomes, name),
-        )
+        {
+            "name": shown_name(one.result),
+            "failure_rate": of.all.failure_rate,
+            "seeds": _failing_seeds(one.outcomes, name),
+            "broken": _broken_expansions(one.outcomes, name),
+        }
         for one in scored
         if (of := one.result.capabilities.get(name)) is not None and of.all.failures
     ]
-    return sorted(found, key=lambda one: -one.failure_rate)[:_MODELS_WITH_EXAMPLES]
+    return sorted(found, key=lambda one: -one["failure_rate"])[:_MODELS_WITH_EXAMPLES]
 
 
 def _failing_seeds(outcomes: Outcomes, capability: str) -> list[Prediction]:
