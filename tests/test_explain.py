@@ -21,7 +21,6 @@ from s2lct.analysis.explain.attribution import attribute, method_of
 from s2lct.analysis.explain.report import ExplanationFile, aggregate, html_page
 from s2lct.analysis.explain.search import (
     Explanation,
-    Options,
     chosen_failures,
     explain,
     interval,
@@ -208,18 +207,14 @@ def test_where_more_words_never_hold_less_no_smaller_part_holds(
 
 
 def test_the_reported_share_is_not_that_of_the_search() -> None:
-    # The second word decides beside "bad", and 6 of 8 fillings are right: P = 0.75.
-    right = {*NEUTRAL_WORDS[:6], "film"}
+    # Either word beside "bad" decides, and 2 of 8 fillings are right: P = 1 - (6/8)².
+    right = {*NEUTRAL_WORDS[:2], "film"}
     judge = negative_if(lambda words: "bad" in words and bool(words & right))
-    runs = [
-        explain(judge, [row("bad film")], FILLER, Options(threshold=0.6, samples=60, seed=seed))[0]
-        for seed in range(40)
-    ]
-    # By chance a search may find too few right fillings and keep both words.
+    runs = explain(judge, [row(f"bad film {n}", str(n)) for n in range(60)], FILLER, 0.4)
+    # By chance a search may find too few right fillings and keep two words.
     found = [one for one in runs if kept_words(one) == ["bad"]]
-    assert len(found) > 0.8 * len(runs)
-    assert np.mean([one.probability for one in found]) == pytest.approx(0.75, abs=0.04)
-    assert np.mean([one.ci[0] <= 0.75 <= one.ci[1] for one in found]) >= 0.85
+    assert len(found) > 0.5 * len(runs)
+    assert np.mean([one.probability for one in found]) == pytest.approx(1 - (6 / 8) ** 2, abs=0.03)
 
 
 @pytest.mark.parametrize("share", [0.5, 0.75, 0.97])
@@ -358,7 +353,7 @@ def test_the_page_says_what_failures_rest_on() -> None:
     assert found.words == len(explained[0].words)
     file = ExplanationFile(
         suite="s", suite_fingerprint="", model="m", model_fingerprint="", label_rule="",
-        fillings="", attribution="", options=Options(), explanations=tuple(explained),
+        fillings="", attribution="", threshold=0.9, explanations=tuple(explained),
     )  # fmt: skip
     html = html_page(file)
     assert html.index('class="lead"') < html.index(">dreadful</mark>") < html.index("<table")

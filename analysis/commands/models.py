@@ -68,7 +68,7 @@ def explain(
     """Find the words that hold a model's failures."""
     from s2lct.analysis.explain.attribution import method_of
     from s2lct.analysis.explain.report import ExplanationFile, html_page
-    from s2lct.analysis.explain.search import Options, chosen_failures
+    from s2lct.analysis.explain.search import chosen_failures
     from s2lct.analysis.explain.search import explain as explained
     from s2lct.analysis.explain.words import MaskedLMFiller
     from s2lct.analysis.judge import Judge, load_model
@@ -86,7 +86,6 @@ def explain(
         raise AnalysisError(
             f"{model}: nothing to explain: it passes every case", hint="name other capabilities"
         )
-    options = Options(threshold)
     filler = MaskedLMFiller(mlm)
     file = ExplanationFile(
         suite=cases.name,
@@ -96,8 +95,8 @@ def explain(
         label_rule=str(judge),
         fillings=filler.description,
         attribution=method_of(judge),
-        options=options,
-        explanations=tuple(explained(judge, failing, filler, options)),
+        threshold=threshold,
+        explanations=tuple(explained(judge, failing, filler, threshold)),
     )
     write_text(out, file.json())
     if html is not None:

@@ -9,7 +9,7 @@ from statistics import fmean
 
 from pydantic import TypeAdapter
 
-from s2lct.analysis.explain.search import Explanation, Options
+from s2lct.analysis.explain.search import Explanation
 from s2lct.leaderboard.site.report import capability_words
 from s2lct.suite.capability_ids import natural_order
 from s2lct.tables import Table, page_templates
@@ -30,7 +30,7 @@ class ExplanationFile:
     label_rule: str
     fillings: str
     attribution: str
-    options: Options
+    threshold: float
     explanations: tuple[Explanation, ...]
 
     def json(self) -> str:

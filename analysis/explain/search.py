@@ -27,6 +27,10 @@ from s2lct.progress import bar, without_bars
 from s2lct.suite.cases import Case, families_of
 
 CONFIDENCE = 0.95
+THRESHOLD = 0.9
+"""P_thresh: the share of fillings of which the model must predict the same."""
+SAMPLES = 100
+"""Fillings that a reported P rests on."""
 STAGES = (10, 20, 50)
 """The search's samples of a text: more are drawn while the threshold lies in the interval."""
 
@@ -75,22 +79,7 @@ class Explanation:
         return tuple(word for word in self.words if word.kept)
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How explanations are made.
-
-    ``threshold`` is P_thresh, the share of fillings of which the model must predict the same;
-    ``samples`` are those that a reported P rests on.
-    """
-
-    threshold: float = 0.9
-    samples: int = 100
-    seed: int = 0
-
-
-_BY_DEFAULT = Options()
 _EXPLANATION = TypeAdapter(Explanation)
-_OPTIONS = TypeAdapter(Options)
 
 
 @cache
@@ -157,28 +146,28 @@ def smallest_set(order: Sequence[int], holds: Callable[[frozenset[int]], bool]) 
 
 
 def explain(
-    judge: Judge, rows: Sequence[Case], filler: MaskedLMFiller, options: Options = _BY_DEFAULT
+    judge: Judge, cases: Sequence[Case], filler: MaskedLMFiller, threshold: float = THRESHOLD
 ) -> list[Explanation]:
-    """Explain what a model predicts of cases, in order; the same for equal cases and options.
+    """Explain what a model predicts of cases, in order; the same for equal cases.
 
     Explanations are kept, but none of a model without a fingerprint.
 
     Raises:
         ScoringError: the model's outputs cannot be used.
     """
-    about = ["explanation", str(judge), filler.fingerprint, _OPTIONS.dump_python(options)]
-    advance = bar(f"explaining {judge.model.name}", len(rows))
+    about = ["explanation", str(judge), filler.fingerprint, threshold]
+    advance = bar(f"explaining {judge.model.name}", len(cases))
     explained: list[Explanation] = []
-    for row in rows:
-        inputs = [*about, row.id, row.text, row.template, row.places]
-        make = partial(_explain, judge, row, filler, options)
+    for case in cases:
+        inputs = [*about, case.id, case.text, case.template, case.places]
+        make = partial(_explain, judge, case, filler, threshold)
         with without_bars():
             explained.append(kept(judge.model.fingerprint, inputs, _EXPLANATION, make))
         advance(1)
     return explained
 
 
-def _explain(judge: Judge, case: Case, filler: MaskedLMFiller, options: Options) -> Explanation:
+def _explain(judge: Judge, case: Case, filler: MaskedLMFiller, threshold: float) -> Explanation:
     text = case.text
     (label,) = judge.labels([text]).tolist()
     contributions = attribute(judge, text, label)
@@ -186,7 +175,7 @@ def _explain(judge: Judge, case: Case, filler: MaskedLMFiller, options: Options)
 
     def hits(shown: frozenset[int], samples: int, *key: str) -> int:
         """Of how many fillings the model predicts what it predicts of the text."""
-        digest = shuffle_key(options.seed, text, ",".join(map(str, sorted(shown))), *key)
+        digest = shuffle_key(0, text, ",".join(map(str, sorted(shown))), *key)
         rng = np.random.default_rng(int.from_bytes(digest, "big"))
         return int((judge.labels(filler.fill(text, shown, samples, rng)) == label).sum())
 
@@ -197,13 +186,13 @@ def _explain(judge: Judge, case: Case, filler: MaskedLMFiller, options: Options)
                 found += hits(shown, stage - samples, "search", str(samples))
                 samples = stage
                 low, high = interval(found, samples, "wilson")
-                if not low < options.threshold <= high:
+                if not low < threshold <= high:
                     break
             shares[shown] = found / samples
-        return shares[shown] >= options.threshold
+        return shares[shown] >= threshold
 
     needed = smallest_set(np.argsort(-contributions, kind="stable").tolist(), holds)
-    found = hits(needed, options.samples, "report")
+    found = hits(needed, SAMPLES, "report")
     words = zip(
         words_of(text),
         kinds_of(text, case.template, case.places),
@@ -229,7 +218,7 @@ def _explain(judge: Judge, case: Case, filler: MaskedLMFiller, options: Options)
             )
             for place, (word, part, share) in enumerate(words)
         ),
-        probability=found / options.samples,
-        ci=interval(found, options.samples),
+        probability=found / SAMPLES,
+        ci=interval(found, SAMPLES),
         nothing_shown=shares.get(frozenset(), 1.0),
     )

@@ -26,7 +26,7 @@ from s2lct.analysis.diversity import (
 )
 from s2lct.analysis.explain.attribution import method_of
 from s2lct.analysis.explain.report import aggregate
-from s2lct.analysis.explain.search import Options, chosen_failures, explain
+from s2lct.analysis.explain.search import SAMPLES, THRESHOLD, chosen_failures, explain
 from s2lct.analysis.explain.words import MaskedLMFiller
 from s2lct.analysis.kept import kept
 from s2lct.analysis.plots import picture, style
@@ -279,13 +279,13 @@ def explanations(inputs: Inputs) -> Reproduction:
     """RQ4: the smallest sets of words that hold failures of each capability, model by model."""
     inputs.need("model", "suite")
     suite, most = load_cases(str(inputs.suite)), inputs.limit or 5
-    options, filler = Options(seed=inputs.seed), MaskedLMFiller("embedded")
+    filler = MaskedLMFiller("embedded")
     rows: list[list[Cell]] = []
     findings, methods = [], []
     for model in inputs.model:
         judge = inputs.judge(model)
         labels = predicted(judge, [row.text for row in suite.cases])
-        explained = explain(judge, chosen_failures(suite.cases, labels, most), filler, options)
+        explained = explain(judge, chosen_failures(suite.cases, labels, most), filler)
         methods.append(method_of(judge))
         for of in aggregate(explained):
             shares = [
@@ -297,7 +297,7 @@ def explanations(inputs: Inputs) -> Reproduction:
             rows.append([model, of.capability, *counts, fmean(shares), of.commonest])
         kept_words = fmean([len(explanation.kept) for explanation in explained] or [0])
         words = fmean([len(explanation.words) for explanation in explained] or [0])
-        small = sum(explanation.ci[1] < options.threshold for explanation in explained)
+        small = sum(explanation.ci[1] < THRESHOLD for explanation in explained)
         findings.append(
             f"{kept_words:.1f} of {words:.1f} words hold a failure of {model} on average ({small} "
             f"of {len(explained)} sets are too small by new samples)"
@@ -308,8 +308,8 @@ def explanations(inputs: Inputs) -> Reproduction:
         most=most,
         methods=", ".join(dict.fromkeys(methods)),
         filler=filler.description,
-        threshold=options.threshold,
-        samples=options.samples,
+        threshold=THRESHOLD,
+        samples=SAMPLES,
     )
     return Reproduction(
         [table], f"Cannot be compared: the paper prints no result. {'; '.join(findings)}."
