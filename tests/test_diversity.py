@@ -29,8 +29,8 @@ from s2lct.analysis.diversity import (
     productions_of,
     read,
     self_bleu,
-    table,
     sentences,
+    table,
 )
 from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.builder.models import load_parser, load_tagger

@@ -121,23 +121,6 @@ _AUTO_MODELS = ("AutoModel", "AutoModelForCausalLM", "AutoModelForSequenceClassi
 # What is shipped, and what it was when it was tested
 
 
-@pytest.mark.parametrize(
-    ("module", "loaded"),
-    [
-        ("builder.models", "masked_lm.safetensors"),
-        ("builder.models", "parser.safetensors"),
-        ("leaderboard", "sentiment_2class.safetensors"),
-        ("leaderboard", "sentiment_3class.safetensors"),
-    ],
-)
-def test_shipped_weights_are_those_whose_figures_lie_beside_them(module: str, loaded: str) -> None:
-    from s2lct.builder.models.shipped import SHA256, shipped
-
-    path = ROOT.joinpath(*module.split("."), "weights", loaded)
-    assert shipped(path) == path
-    assert json.loads(path.with_suffix(".json").read_text())["weights_sha256"] == SHA256[loaded]
-
-
 @pytest.mark.parametrize("name", ["embedded-2class", "embedded-3class"])
 def test_another_sentiment_head_is_refused(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -341,7 +341,7 @@ def _conclusion(results: Sequence[Result], hardest: str) -> str:
 
 def _examples(scored: Sequence[Scored], name: str) -> list[dict[str, Any]]:
     """What the models that fail a capability most fail of it, the worst first."""
-    found = [
+    found: list[dict[str, Any]] = [
         {
             "name": shown_name(one.result),
             "failure_rate": of.all.failure_rate,
