@@ -36,13 +36,11 @@ app.add_typer(study_app, name="study", rich_help_panel=JUDGING.heading)
 @INSIDE.shows(
     models.explain, "s2lct explain vader --suite dist/s2lct --limit 8 --html explain.html"
 )
-def show_explanations(file: ExplanationFile, *, out: Path, html: Path | None) -> None:
+def show_explanations(file: ExplanationFile, *, out: Path) -> None:
     """What holds the failures of each capability."""
     from s2lct.analysis.explain.report import aggregate_table
 
     console.print(aggregate_table(file))
-    if html is not None:
-        console.print(f"Page written to {html}")
     console.print(f"Written: {out}")
 
 
@@ -67,15 +65,13 @@ def show_retrained(matrix: Matrix, *, out: Path, suite: str) -> None:
     "s2lct coverage S²LCT=dist/s2lct CheckList=sentiment_mft.jsonl.gz \\\n"
     "    --model embedded-2class --reference embedded --curve coverage.png",
 )
-def show_coverage(measured: list[Measured], *, model: str, curve: Path | None) -> None:
+def show_coverage(measured: list[Measured], *, model: str) -> None:
     """Coverage of each suite, alone and together."""
     from s2lct.analysis.coverage.measure import percent
 
     rows = [[m.name, f"{m.texts:,}", *map(percent, m.values.values())] for m in measured]
     title = f"Coverage of {model}, % (COVER, MNCOVER: of all neurons of 128 places, as the paper)"
     console.print(Table(("", "cases", *measured[0].values), rows, title))
-    if curve is not None:
-        console.print(f"Curves written to {curve}")
 
 
 @INSIDE.shows(
@@ -97,10 +93,7 @@ def show_masks(found: Masks, *, model: str, out: Path) -> None:
     if about["words_kept"] == about["words_seen"]:
         note("The masks keep every word that the texts have: give a higher --lr, or more --epochs.")
     if about["fidelity"] < LOW_FIDELITY:
-        note(
-            f"The masked model agrees with {model} on {about['fidelity']:.1%} of "
-            "the held-out texts only: give a lower --lr, or more texts."
-        )
+        note(f"The masked model says too seldom what {model} says: lower --lr, or give more texts.")
     console.print(f"Masks written to {out / coverage.MASKS_FILE}")
 
 
@@ -109,13 +102,11 @@ def show_masks(found: Masks, *, model: str, out: Path) -> None:
     "s2lct diversity dist/s2lct --html diversity.html",
     "s2lct diversity dist/s2lct --checklist sentiment_mft.jsonl.gz",
 )
-def show_diversity(found: Comparison, *, html: Path | None, csv: Path | None) -> None:
+def show_diversity(found: Comparison) -> None:
     """Measures of the suite beside those of other sources."""
     from s2lct.analysis.diversity import table
 
     console.print(table(found))
-    if written := [str(path) for path in (html, csv) if path is not None]:
-        show(f"Written: {', '.join(written)}")
 
 
 @JUDGING.shows(
@@ -145,11 +136,9 @@ def show_study(files: list[Path], *, sets: int, seeds: int) -> None:
 @STUDY.shows(
     suites.import_annotations, "s2lct study import answers.json --key study/key.json", name="import"
 )
-def show_agreement(result: StudyResult, *, out: Path | None) -> None:
+def show_agreement(result: StudyResult) -> None:
     """Agreement of annotators with the suite and each other, and how much they dispute."""
     from s2lct.analysis.study import agreement_table
 
     console.print(agreement_table(result))
     console.print(f"{len(result.disputed)} cases that no majority agrees about with the suite.")
-    if out is not None:
-        console.print(f"Figures and disputed cases written to {out}")

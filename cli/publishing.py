@@ -65,11 +65,7 @@ def show_installed(installed: Installed) -> None:
     again = " again" if installed.again else ""
     show(f"Installed version {installed.version} of {installed.source}{again}.")
     if installed.replaced is not None and not installed.again:
-        other = "another suite of " if installed.replaced == installed.version else ""
-        show(
-            f"It replaces {other}version {installed.replaced}: the name {NAME} stands for one "
-            "version at a time, whatever revision= says."
-        )
+        show(f"It replaces version {installed.replaced}: {NAME} stands for one version at a time.")
     show(f'  load_dataset("{NAME}", "{installed.configs[0]}", split="test")')
     show(f'  evaluate.load("{NAME}")\nConfigs: {", ".join(installed.configs)}.')
     if installed.shadow is not None:

@@ -68,7 +68,7 @@ def show_scores(scores: score_models.Scores, *, format: Format = "table") -> Non
     "s2lct report results/vader.json results/afinn.json --html report.html",
     "s2lct report results/ checklist-results/ --suite checklist:FILE --html report.html",
 )
-def show_report(results: list[Result], *, html: Path | None) -> None:
+def show_report(results: list[Result]) -> None:
     """Failure rates side by side, and the words that broke each model."""
     from s2lct.leaderboard.site.report import by_suite, shown_name, worst_first
 
@@ -83,8 +83,6 @@ def show_report(results: list[Result], *, html: Path | None) -> None:
             for word in result.flipping_words[:5]
         )
         console.print(f"{shown_name(result)}: pass-to-fail words: {words or 'none'}")
-    if html is not None:
-        console.print(f"Report written to {html}")
 
 
 def show_results(results: Sequence[Result]) -> None:
