@@ -11,14 +11,16 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from markupsafe import Markup
 from nltk import Tree
 
 from s2lct.analysis.bootstrap import mean_and_interval
 from s2lct.analysis.corpus_parts import source_corpus
+from s2lct.analysis.plots import COLOURS, picture, style
 from s2lct.builder.capabilities.files import cases_beside
 from s2lct.builder.models import ConstituencyParser, Tagger
 from s2lct.builder.records import Token
@@ -27,12 +29,24 @@ from s2lct.progress import bar
 from s2lct.suite.capability_ids import natural_order
 from s2lct.suite.cases import Case, families_of
 from s2lct.suite.checklist import read_checklist
-from s2lct.tables import Cell, Table
+from s2lct.tables import Cell, Table, page_templates
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
 
 ALL_CASES, SEEDS, EXPANSIONS = "all", "seeds", "expansions"
 BLEU_ORDER = 4
+GROWTH_ORDERS = 20
+GROWTH_STEPS = 40
 FIGURES = {"self_bleu": "{:.1f}", "productions": "{:,.0f}", "distinct_2": "{:.2f}"}
 TEXTS_AT_ONCE = 64
+PANELS = {
+    "growth": "Distinct productions as cases grow",
+    "self_bleu": "Self-BLEU (less is more diverse)",
+    "productions": "Distinct productions",
+    "distinct_2": "Distinct word pairs in all pairs",
+}
 _CLOSING = frozenset({"''", '"', "”", "’", "'", ")", "-RRB-"})
 
 
@@ -168,8 +182,18 @@ class Diversity:
         return self.figures[name].value
 
 
-Comparison = Mapping[str, Mapping[str, Diversity]]
-"""Figures by group and source, the suite first: ``all``, seeds, expansions, capabilities."""
+@dataclass(frozen=True)
+class Comparison:
+    """Sources side by side, the suite first: figures by group and source.
+
+    The group ``all`` is first, then ``seeds`` and ``expansions`` apart, then capabilities.
+    Growth is, by source, the mean of distinct productions among so many cases. What is not the
+    suite was drawn so often.
+    """
+
+    groups: Mapping[str, Mapping[str, Diversity]]
+    growth: Mapping[str, Sequence[tuple[int, float]]]
+    draws: int
 
 
 def self_bleu(texts: Sequence[str]) -> npt.NDArray[np.float64]:
@@ -230,6 +254,21 @@ def measure(texts: Sequence[Text], readings: Readings) -> Diversity:
     return Diversity(len(texts), figures)
 
 
+def growth(texts: Sequence[Text], readings: Readings, seed: int = 0) -> list[tuple[int, float]]:
+    """Distinct productions among the first k cases, the mean of `GROWTH_ORDERS` random orders."""
+    steps = np.unique(np.linspace(1, len(texts), min(GROWTH_STEPS, len(texts))).astype(int))
+    sums = np.zeros(len(steps))
+    rng = np.random.default_rng(seed)
+    for _ in range(GROWTH_ORDERS):
+        seen: set[str] = set()
+        sizes = [0]
+        for number in rng.permutation(len(texts)):
+            seen |= readings[texts[number].text].productions
+            sizes.append(len(seen))
+        sums += np.array(sizes)[steps]
+    return list(zip(steps.tolist(), (sums / GROWTH_ORDERS).tolist(), strict=True))
+
+
 def merged(measured: Sequence[Diversity]) -> Diversity:
     """The means of several draws, with the least and the greatest for an interval."""
     if len(measured) == 1:
@@ -266,16 +305,20 @@ def compare(
     taken = {(group, name): drawn(name, group) for group in sources[suite] for name in sources}
     every = (text for parts in taken.values() for texts in parts for text, _ in texts)
     readings = read(every, tagger, parser)
-    return {
-        group: {
-            name: merged([measure(texts, readings) for texts in taken[group, name]])
-            for name in sources
-        }
-        for group in sources[suite]
-    }
+    return Comparison(
+        groups={
+            group: {
+                name: merged([measure(texts, readings) for texts in taken[group, name]])
+                for name in sources
+            }
+            for group in sources[suite]
+        },
+        growth={name: growth(taken[ALL_CASES, name][0], readings, seed) for name in sources},
+        draws=draws,
+    )
 
 
-def table(comparison: Comparison, draws: int) -> Table:
+def table(comparison: Comparison) -> Table:
     """Every group, a row for each source, and how the figures were made."""
     rows: list[list[str | Cell]] = [
         [
@@ -287,7 +330,7 @@ def table(comparison: Comparison, draws: int) -> Table:
                 for metric, written in FIGURES.items()
             ),
         ]
-        for group, by_source in comparison.items()
+        for group, by_source in comparison.groups.items()
         for number, (name, of) in enumerate(by_source.items())
     ]
     return Table(
@@ -296,6 +339,67 @@ def table(comparison: Comparison, draws: int) -> Table:
         caption="Self-BLEU: BLEU (0 to 100) of a case against all others, mean; less is more "
         "diverse. Productions: distinct ones of the parses above the parts of speech. Distinct "
         "pairs of words in all pairs. What is not the suite: means of "
-        f"{draws} draws of as many cases.",
+        f"{comparison.draws} draws of as many cases.",
         names=2,
     )
+
+
+def conclusion(comparison: Comparison) -> str:
+    """Which source is most diverse, in a sentence."""
+    figures = [
+        f"{of['productions']:,.0f} distinct productions and a self-BLEU of {of['self_bleu']:.1f} "
+        f"({name})"
+        for name, of in comparison.groups[ALL_CASES].items()
+    ]
+    return f"Of as many cases: {', '.join(figures)}. Less self-BLEU (0 to 100) is more diverse."
+
+
+def as_html(comparison: Comparison, suite: str) -> str:
+    """One page with plots and table that needs no network; ``suite`` is where it was read from."""
+    svg = drawn_as(comparison, "svg").decode()
+    return (
+        page_templates("s2lct.analysis")
+        .get_template("diversity.html.jinja")
+        .render(
+            suite=suite,
+            conclusion=conclusion(comparison),
+            plots=Markup(svg[svg.index("<svg") :]),
+            table=table(comparison),
+        )
+    )
+
+
+def drawn_as(comparison: Comparison, kind: str) -> bytes:
+    """Every panel in one picture, as ``png`` or ``svg``."""
+    from matplotlib.figure import Figure as Drawing
+
+    with style(**{"axes.grid": True, "axes.titlelocation": "left", "grid.alpha": 0.18}):
+        drawing: Drawing = Drawing(figsize=(10, 9.2), layout="constrained")
+        for axes, metric in zip(drawing.subplots(2, 2).flat, PANELS, strict=True):
+            _draw(axes, metric, comparison)
+        return picture(drawing, kind, dpi=80)
+
+
+def _draw(axes: Axes, metric: str, comparison: Comparison) -> None:
+    """A panel: a line a source as cases grow, or a dot a group and source."""
+    axes.set_title(PANELS[metric])
+    groups, sources = comparison.groups, list(comparison.growth)
+    for number, (name, colour) in enumerate(zip(sources, COLOURS, strict=False)):
+        if metric == "growth":
+            cases, found = zip(*comparison.growth[name], strict=True)
+            axes.plot(cases, found, color=colour, label=name, linewidth=2)
+            continue
+        for row, by_source in enumerate(groups.values()):
+            place = row + 0.7 * (number + 0.5) / len(sources) - 0.35
+            value, low, high = by_source[name].figures[metric]
+            axes.plot([value], [place], "o", color=colour, markersize=5)
+            if low is not None and high is not None:
+                axes.plot([low, high], [place, place], color=colour, linewidth=1.5)
+    axes.set_xlim(left=0)
+    if metric == "growth":
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("cases, in random order")
+        axes.legend(frameon=False)
+    else:
+        axes.set_yticks(range(len(groups)), list(groups))
+        axes.set_ylim(len(groups) - 0.5, -0.5)

@@ -106,16 +106,16 @@ def show_masks(found: Masks, *, model: str, out: Path) -> None:
 
 @JUDGING.shows(
     suites.diversity,
-    "s2lct diversity dist/s2lct",
+    "s2lct diversity dist/s2lct --html diversity.html",
     "s2lct diversity dist/s2lct --checklist sentiment_mft.jsonl.gz",
 )
-def show_diversity(found: Comparison, *, draws: int, csv: Path | None) -> None:
+def show_diversity(found: Comparison, *, html: Path | None, csv: Path | None) -> None:
     """Measures of the suite beside those of other sources."""
     from s2lct.analysis.diversity import table
 
-    console.print(table(found, draws))
-    if csv is not None:
-        show(f"Written: {csv}")
+    console.print(table(found))
+    if written := [str(path) for path in (html, csv) if path is not None]:
+        show(f"Written: {', '.join(written)}")
 
 
 @JUDGING.shows(

@@ -6,6 +6,7 @@ import csv
 import gzip
 import itertools
 import json
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,12 +22,15 @@ from s2lct.analysis.diversity import (
     Groups,
     Reading,
     Text,
+    as_html,
     compare,
+    growth,
     measure,
     productions_of,
     read,
     self_bleu,
     sentences,
+    table,
 )
 from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.builder.models import load_parser, load_tagger
@@ -110,6 +114,10 @@ def test_measures_of_readings(readings: list[Reading]) -> None:
     pairs = [pair for one in readings for pair in zip(one.words, one.words[1:], strict=False)]
     expected = len(set(pairs)) / len(pairs) if pairs else 0
     assert measured["distinct_2"] == pytest.approx(expected)
+    curve = growth(texts, of)
+    assert curve[-1] == (len(readings), len(every))
+    sizes = [size for _, size in curve]
+    assert sizes == sorted(sizes)
 
 
 def tokens_of(text: str) -> list[Token]:
@@ -177,13 +185,30 @@ def compared() -> Comparison:
 def test_every_source_gives_the_same_number_of_cases(compared: Comparison) -> None:
     counts = {
         group: [measured.cases for measured in by_source.values()]
-        for group, by_source in compared.items()
+        for group, by_source in compared.groups.items()
     }
     assert counts == {"all": [6, 6, 2], "LC2": [4, 4, 2]}
+    assert list(compared.growth) == ["suite", "other", "few"]
     assert compared_by() == compared
     reseeded = compared_by(7)
-    assert reseeded["all"]["suite"] == compared["all"]["suite"]
-    assert reseeded["all"]["other"] != compared["all"]["other"]
+    assert reseeded.groups["all"]["suite"] == compared.groups["all"]["suite"]
+    assert reseeded.groups["all"]["other"] != compared.groups["all"]["other"]
+
+
+def test_pages_and_tables_are_the_same_again_and_hold_the_figures(compared: Comparison) -> None:
+    page = as_html(compared, "<b>suite</b>")
+    assert page == as_html(compared, "<b>suite</b>")
+    assert "<b>suite</b>" not in page
+    of_suite = compared.groups["all"]["suite"]
+    lead = page.partition('class="lead">')[2].partition("<svg")[0]
+    assert f"{of_suite['productions']:,.0f} distinct productions" in lead
+    assert f"self-BLEU of {of_suite['self_bleu']:.1f}" in lead
+    assert "nan" not in page.lower().replace("nano", "")
+    assert not re.search(r"(src|href)=\"https?://", page)
+    rows = csv.DictReader(table(compared).csv().splitlines())
+    of = {(row["group"], row["source"]): float(row["self-BLEU"]) for row in rows}
+    assert of["LC2", "suite"] == compared.groups["LC2"]["suite"]["self_bleu"]
+    assert of["all", "other"] == compared.groups["all"]["other"]["self_bleu"]
 
 
 TEST_OF = {one.id: one.checklist.test for one in load_capabilities() if one.checklist}
@@ -216,7 +241,7 @@ def test_the_command_sets_a_suite_beside_checklist_and_its_corpus(
 ) -> None:
     out = tmp_path / "d.csv"
     options = ["--checklist", checklist_path, "--draws", 1, "--csv", out]
-    shown = invoke(suite_folder, *options)
+    shown = invoke(suite_folder, *options, "--html", tmp_path / "d.html")
     cases = load_cases(suite_folder).cases
     counts: dict[str, dict[str, int]] = {}
     for row in csv.DictReader(out.read_text("utf-8").splitlines()):
@@ -227,7 +252,8 @@ def test_the_command_sets_a_suite_beside_checklist_and_its_corpus(
         own = [case for case in cases if name in ("all", f"{case.kind}s", case.capability)]
         expected = {"suite": len(own), "CheckList": len(own), "corpus": min(len(own), 33)}
         assert by_source == expected
-    assert all(name in shown for name in (*names, "CheckList", "corpus"))
+    page = (tmp_path / "d.html").read_text("utf-8")
+    assert all(name in shown and name in page for name in (*names, "CheckList", "corpus"))
     assert invoke(suite_folder, "--corpus", "none", "--capability", "LC2")
 
 

@@ -277,6 +277,7 @@ def test_diversity_sets_as_many_cases_beside_each_other(
         assert 0 < row["cases"] <= rows[group, "S²LCT"]["cases"]
         assert row["from"] <= row["self-BLEU"] <= row["to"]
     assert ("LC9", "S²LCT") not in rows  # nothing stands beside it in the file
+    assert (tmp_path / "out" / "s2lct-diversity.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_coverage_grows_and_goes_on_where_it_was_interrupted(

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from s2lct.analysis.diversity import Comparison
     from s2lct.analysis.study import StudyResult
 
+FILES = "Files to write"
+
 
 @command
 def diversity(
@@ -37,8 +39,15 @@ def diversity(
         str, typer.Option(help="Constituency parser: embedded, benepar model, folder.")
     ] = "embedded",
     seed: Annotated[RandomSeed, typer.Option(help="Seed of every draw.")] = 0,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            dir_okay=False, help="Write table and plots as a page.", rich_help_panel=FILES
+        ),
+    ] = None,
     csv: Annotated[
-        Path | None, typer.Option(dir_okay=False, help="Write every figure as CSV.")
+        Path | None,
+        typer.Option(dir_okay=False, help="Write every figure as CSV.", rich_help_panel=FILES),
     ] = None,
 ) -> Comparison:
     """Measure how diverse a suite is, beside other sources.
@@ -46,6 +55,7 @@ def diversity(
     By self-BLEU, distinct productions and distinct pairs of words.
     """
     from s2lct.analysis.diversity import (
+        as_html,
         checklist_texts,
         compare,
         corpus_texts,
@@ -58,8 +68,8 @@ def diversity(
     from s2lct.suite.capability_ids import spelled
     from s2lct.suite.cases import load_cases
 
-    require("sacrebleu")
-    check_files_out(csv=csv)
+    require("sacrebleu", *(("matplotlib",) if html else ()))
+    check_files_out(html=html, csv=csv)
     chosen = load_cases(suite).select(capability or None)
     sources = {"suite": grouped(chosen.cases)}
     groups = tuple(sources["suite"])
@@ -69,8 +79,10 @@ def diversity(
     if texts := corpus_texts(suite, corpus, groups):
         sources["corpus"] = texts
     measured = compare(sources, load_tagger(), load_parser(parser), draws=draws, seed=seed)
+    if html is not None:
+        write_text(html, as_html(measured, chosen.name))
     if csv is not None:
-        write_text(csv, table(measured, draws).csv())
+        write_text(csv, table(measured).csv())
     return measured
 
 

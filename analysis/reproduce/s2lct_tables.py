@@ -22,6 +22,7 @@ from s2lct.analysis.diversity import (
     Text,
     compare,
     corpus_texts,
+    drawn_as,
     grouped,
 )
 from s2lct.analysis.explain.attribution import method_of
@@ -322,7 +323,7 @@ def diversity(inputs: Inputs) -> Reproduction:
     All cases together, seeds alone, and each capability beside its own CheckList test; the
     reference corpus too, where there is one. No model is asked.
     """
-    require("sacrebleu")
+    require("sacrebleu", "matplotlib")
     inputs.need("suite", "checklist")
     read = load_cases(str(inputs.suite))
     groups = grouped(of_families(read.cases, inputs.limit, inputs.seed))
@@ -342,16 +343,16 @@ def diversity(inputs: Inputs) -> Reproduction:
         sources[CORPUS] = corpus_texts(str(inputs.suite), inputs.reference, groups)
     measured = compare(sources, load_tagger(), load_parser(), draws=inputs.seeds, seed=inputs.seed)
     rows: list[list[Cell]] = []
-    for group, by_source in measured.items():
+    for group, by_source in measured.groups.items():
         for source, of in by_source.items():
             figures = [*of.figures["self_bleu"], of["productions"], of["distinct_2"]]
             rows.append([group, source, of.cases, *figures])
     table = PaperTable.of(
         inputs.name, rows, limited=inputs.limited, suite=named(read), draws=inputs.seeds
     )
-    wins = {group: _more_diverse(of) for group, of in measured.items()}
+    wins = {group: _more_diverse(of) for group, of in measured.groups.items()}
     parts = [won for group, won in wins.items() if group not in (ALL_CASES, SEEDS)]
-    together = measured[ALL_CASES]
+    together = measured.groups[ALL_CASES]
     return Reproduction(
         [table],
         f"{comes_back(fmean(wins[ALL_CASES]))}: of as many cases, S²LCT's have a self-BLEU of "
@@ -360,6 +361,7 @@ def diversity(inputs: Inputs) -> Reproduction:
         f"distinct productions beside {together[CHECKLIST]['productions']:,.0f}. By capability, "
         f"self-BLEU is lower in {sum(less for less, _ in parts)} and productions are more in "
         f"{sum(other for _, other in parts)} of {len(parts)}.",
+        {"s2lct-diversity.png": drawn_as(measured, "png")},
     )
 
 
