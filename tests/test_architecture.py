@@ -19,10 +19,10 @@ MOST_LINES = {
     "suite": 2_430,
     "builder": 9_030,
     "leaderboard": 6_310,
-    "analysis": 5_440,
+    "analysis": 5_560,
     "dataset_script": 1_000,
-    "cards cli": 1_020,
-    "tests": 18_260,
+    "cards cli": 1_000,
+    "tests": 18_270,
 }
 LONGEST_MODULE = 600
 MOST_MODULES = 170
