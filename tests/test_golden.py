@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import nltk
 import pytest
 from typer.testing import CliRunner
 
@@ -83,7 +84,7 @@ class Golden:
 
     def run(self, command: str, *, status: int = 0) -> str:
         """What ``s2lct`` prints."""
-        with chdir(self.folder), patch.dict(os.environ, NLTK_DATA=str(SHARED / "nltk_data")):
+        with chdir(self.folder), patch.object(nltk.data, "path", [str(SHARED / "nltk_data")]):
             done = CliRunner().invoke(app, command.split(), env={"COLUMNS": "200"})
         assert done.exit_code == status, done.output
         return done.stdout
