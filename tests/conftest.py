@@ -113,16 +113,6 @@ SENTENCES = {
 
 
 @pytest.fixture(scope="session")
-def corpus_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("corpus") / "films.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["text", "label"])
-        writer.writerows((text, label) for label, texts in SENTENCES.items() for text in texts)
-    return path
-
-
-@pytest.fixture(scope="session")
 def shared_by_workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of this run, whichever worker asks."""
     base = tmp_path_factory.getbasetemp()
@@ -140,6 +130,20 @@ def embedded_models(request: pytest.FixtureRequest) -> Iterator[None]:
     """Stubs stand for the embedded models, but where a module is about them."""
     with nullcontext() if request.node.get_closest_marker("shipped_models") else stub_models():
         yield
+
+
+@pytest.fixture(scope="session")
+def corpus_path(shared_by_workers: Path) -> Path:
+    """One file for all workers: a suite says which one it was built from."""
+    path = shared_by_workers / "corpus" / "films.csv"
+    with FileLock(shared_by_workers / "corpus.lock"):
+        if not path.exists():
+            path.parent.mkdir()
+            with path.open("w", encoding="utf-8", newline="") as file:
+                writer = csv.writer(file)
+                writer.writerow(["text", "label"])
+                writer.writerows((text, name) for name, texts in SENTENCES.items() for text in texts)
+    return path
 
 
 @pytest.fixture(scope="session")
