@@ -142,7 +142,9 @@ def corpus_path(shared_by_workers: Path) -> Path:
             with path.open("w", encoding="utf-8", newline="") as file:
                 writer = csv.writer(file)
                 writer.writerow(["text", "label"])
-                writer.writerows((text, name) for name, texts in SENTENCES.items() for text in texts)
+                writer.writerows(
+                    (text, name) for name, texts in SENTENCES.items() for text in texts
+                )
     return path
 
 
