@@ -141,12 +141,14 @@ class Hub:
 
     def read(self, repo: str, kind: Kind, path: str, revision: str) -> bytes:
         """A file's content; empty if there is none."""
-        from huggingface_hub.errors import RemoteEntryNotFoundError
+        from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
         with refusals(f"read {path} of", repo):
             try:
                 local = self.api.hf_hub_download(repo, path, repo_type=kind, revision=revision)
-            except RemoteEntryNotFoundError:
+            except LocalEntryNotFoundError:  # nobody answered
+                raise
+            except EntryNotFoundError:
                 return b""
         return Path(local).read_bytes()
 
