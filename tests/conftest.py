@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import csv
 import functools
 import os
 from collections.abc import Iterator
@@ -139,12 +138,8 @@ def corpus_path(shared_by_workers: Path) -> Path:
     with FileLock(shared_by_workers / "corpus.lock"):
         if not path.exists():
             path.parent.mkdir()
-            with path.open("w", encoding="utf-8", newline="") as file:
-                writer = csv.writer(file)
-                writer.writerow(["text", "label"])
-                writer.writerows(
-                    (text, name) for name, texts in SENTENCES.items() for text in texts
-                )
+            rows = [f'"{text}",{label}' for label, texts in SENTENCES.items() for text in texts]
+            path.write_text("\n".join(["text,label", *rows]), encoding="utf-8")
     return path
 
 
