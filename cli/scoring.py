@@ -136,6 +136,8 @@ def show_gate(gate: holding.Gate, *, format: Format = "table") -> None:
         for path, result in gate.results:
             if result.partial:
                 note(f"{path} is partial ({result.selection}): no figure is the suite's.")
+        if gate.detectable:
+            show(f"no worse: of these cases the test sees {gate.detectable}, four times of five")
         console.print(gate_table(gate.checks))
         failed = sum(not check.passed for check in gate.checks)
         show(f"{failed or 'none'} of {len(gate.checks)} checks failed")

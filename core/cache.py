@@ -111,6 +111,7 @@ def predictions(
     predict: Callable[[Sequence[str]], Iterable[tuple[str, bytes]]],
     *,
     kept_at_once: int = 256,
+    holds: Callable[[bytes], bool] = lambda prediction: True,
 ) -> dict[str, bytes]:
     """The prediction of each text: what is kept, and what is computed and kept from now on.
 
@@ -120,11 +121,12 @@ def predictions(
         texts: distinct or not.
         predict: given the texts that are not kept, yields each with its prediction, in any order.
         kept_at_once: how many predictions are written together; so many can be lost.
+        holds: whether a kept prediction still counts; what does not is computed anew.
 
     Raises:
         OutputError: the cache cannot be written.
     """
-    found = cache.kept(model, texts)
+    found = {text: kept for text, kept in cache.kept(model, texts).items() if holds(kept)}
     missing = [text for text in dict.fromkeys(texts) if text not in found]
     fresh: dict[str, bytes] = {}
     try:

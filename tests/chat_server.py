@@ -154,6 +154,7 @@ class Reply:
         cut: close the connection: ``before`` or in the middle of the answer (``within``).
         body: what is sent instead of an answer.
         more: fields of the answer that are otherwise than usual.
+        drips: seconds between spaces that are sent without end, in place of a body.
     """
 
     text: str = "neutral"
@@ -166,6 +167,7 @@ class Reply:
     cut: str = ""
     body: bytes | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
+    drips: float = 0.0
 
 
 class SentimentServer(_Server):
@@ -229,7 +231,11 @@ class SentimentServer(_Server):
             more = {"finish_reason": reply.finish, "refusal": reply.refusal}
             answer = completion(self.model_reported, reply.text, text, **more) | reply.more
         content = reply.body if reply.body is not None else json.dumps(answer).encode()
-        send(request, reply.status, content, reply.headers)
+        without_end = {"Content-Length": str(1 << 40)} if reply.drips else {}
+        send(request, reply.status, content, {**reply.headers, **without_end})
+        while reply.drips:
+            request.wfile.write(b" " * (1 << 16 if reply.drips < 0.001 else 1))
+            time.sleep(reply.drips)
         if reply.cut == "within":
             request.wfile.write(content[: len(content) // 2])
             request.close_connection = True

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import os
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -28,6 +29,7 @@ from stub_models import stub_models
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus import read, sst
 from s2lct.builder.pipeline import build_suite
+from s2lct.files import write_text
 
 # No test measures time. What was found so far was found by the first 50 examples.
 settings.register_profile(
@@ -116,6 +118,18 @@ def shared_by_workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of this run, whichever worker asks."""
     base = tmp_path_factory.getbasetemp()
     return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@pytest.fixture(scope="session")
+def corpus_path(shared_by_workers: Path) -> Path:
+    """A corpus, at one place for all workers: where it lies is recorded in suites."""
+    content = io.StringIO(newline="")
+    writer = csv.writer(content)
+    writer.writerow(["text", "label"])
+    writer.writerows((text, label) for label, texts in SENTENCES.items() for text in texts)
+    path = shared_by_workers / "corpus" / "films.csv"
+    write_text(path, content.getvalue())
+    return path
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -6,10 +6,12 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +66,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoints, "SECONDS", 1.5)
 
 
-def model_of(server: SentimentServer) -> EndpointModel:
-    return EndpointModel("tiny-chat", LabelPrompt(PROMPT), server.base_url)
+def model_of(server: SentimentServer, **more: bool) -> EndpointModel:
+    return EndpointModel("tiny-chat", LabelPrompt(PROMPT), server.base_url, **more)
 
 
 def outcomes_with(rule: Rule, cache: Path | None = None) -> tuple[Outcomes, SentimentServer]:
@@ -140,18 +142,48 @@ def test_what_fails_for_good_keeps_what_was_answered_and_goes_on(tmp_path: Path,
 
 
 @pytest.mark.parametrize(
-    ("more", "asked"), [({}, 1), ({"model": "tiny-chat-2"}, 13), ({"system_fingerprint": "fp"}, 1)]
+    ("keeps", "more", "hours", "asked"),
+    [
+        (False, {}, 23, 0),
+        (False, {}, 25, 12),
+        (False, {"model": "tiny-chat-2"}, 0, 12),
+        (False, {"system_fingerprint": "fp"}, 0, 12),
+        (True, {"system_fingerprint": "fp"}, 25, 0),
+        (True, {"model": "tiny-chat-2"}, 0, 12),
+    ],
 )
 def test_kept_answers_are_of_the_model_that_answers_now(
-    more: dict[str, str], asked: int, tmp_path: Path
+    keeps: bool, more: dict[str, str], hours: int, asked: int, tmp_path: Path
 ) -> None:
     cache, served = tmp_path / "kept.sqlite", Reply("positive")
     with SentimentServer(lambda text, before: served) as server:
         score(model_of(server), SUITE, cache=cache)
+        then = datetime.now(timezone.utc) - timedelta(hours=hours)
+        with sqlite3.connect(cache) as connection:
+            connection.execute(
+                "UPDATE predictions SET prediction = "
+                "CAST(json_set(CAST(prediction AS TEXT), '$.time', ?) AS BLOB)",
+                [then.isoformat()],
+            )
         served = Reply("negative", more=more)
-        outcomes = score(model_of(server), SUITE, cache=cache)
-    assert len(server.bodies) == 13 + asked
-    assert set(outcomes.labels.tolist()) == {0 if asked > 1 else 2}
+        outcomes = score(model_of(server, keeps_answers=keeps), SUITE, cache=cache)
+    # Each model is asked a question before the cases.
+    assert len(server.bodies) == 14 + asked
+    assert outcomes.labels.tolist().count(0) == asked
+    assert outcomes.model.endpoint is not None
+    now = datetime.now(timezone.utc)
+    assert outcomes.model.endpoint.first_day == (now if asked else then).date().isoformat()
+
+
+SPELLINGS = {
+    "http://vllm_server:8000/v1": ["HTTP://VLLM_Server:8000//v1/", "http://vllm_server.:8000/v1"],
+    "https://host/v1": ["https://host:443/v1", "https://HOST/v1//"],
+}
+
+
+def test_spellings_of_an_address_are_one_that_results_may_have() -> None:
+    for address, others in SPELLINGS.items():
+        assert {endpoints.address_of(spelling) for spelling in (address, *others)} == {address}
 
 
 def test_no_result_is_of_two_models() -> None:
@@ -173,6 +205,11 @@ STRANGE = {
     "no choice": Reply(body=completion(choices=[])),
     "a list as content": Reply(body=completion(message={"content": [["positive"]]})),
     "no numbers of tokens": Reply(body=completion(usage={"prompt_tokens": "many"})),
+    "fewer than no tokens": Reply(body=completion(usage={"prompt_tokens": -5})),
+    "deep JSON": Reply(body=b"[" * 100_000),
+    "no end": Reply(drips=0.000_001),
+    "no end, drop by drop": Reply(drips=0.05),
+    "an error without end": Reply(status=401, drips=0.000_001),
 }
 
 

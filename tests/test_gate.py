@@ -15,6 +15,7 @@ from made_up_results import made_suite, make_outcomes, make_result, suite_at
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app
+from s2lct.leaderboard.commands.results import Gate
 from s2lct.leaderboard.results.comparison import compare, compare_sides, paired
 from s2lct.leaderboard.results.gate import check_no_worse
 from s2lct.leaderboard.results.read import Scored, Suites, read_scored
@@ -171,8 +172,12 @@ def test_a_mean_that_got_worse_is_worse_though_no_capability_shows_it(tmp_path: 
     main, same, worse = (
         at_random(share, name) for share, name in ((0.1, "main"), (0.1, "same"), (0.15, "worse"))
     )
-    failed = [one.figure for one in check_no_worse(worse, main) if not one.passed]
-    assert "mean" in failed
+    checks = {check.figure: check for check in check_no_worse(worse, main)}
+    mean = checks["mean"]
+    assert not mean.passed and mean.detectable and mean.before
+    assert 0.02 < mean.detectable < mean.found - mean.before
+    told = Gate([], list(checks.values())).detectable
+    assert f"{100 * mean.detectable:.1f} points of the mean" in told
     assert all(one.passed for one in check_no_worse(same, main))
 
 

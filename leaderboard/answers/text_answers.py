@@ -23,6 +23,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
+from pydantic import NonNegativeInt
 from pydantic.dataclasses import dataclass
 
 from s2lct.labels import LABELS
@@ -81,8 +82,8 @@ class TextAnswer:
     finish: str = "stop"
     refusal: str = ""
     model: str = ""
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    prompt_tokens: NonNegativeInt = 0
+    completion_tokens: NonNegativeInt = 0
     time: str = ""
     system_fingerprint: str = ""
 

@@ -141,6 +141,14 @@ def score_models(
             rich_help_panel=ENDPOINTS,
         ),
     ] = None,
+    keep_answers: Annotated[
+        bool,
+        typer.Option(
+            "--keep-answers",
+            help="With --base-url: use answers of earlier runs though they are older than a day.",
+            rich_help_panel=ENDPOINTS,
+        ),
+    ] = False,
     device: Device = "auto",
     dtype: Annotated[
         str,
@@ -172,7 +180,7 @@ def score_models(
     _check_use(
         (predictions, "--predictions", {"--name": name}),
         (llm or base_url, "--llm or --base-url", {"--prompt": prompt}),
-        (base_url, "--base-url", {"--max-tokens": max_tokens}),
+        (base_url, "--base-url", {"--max-tokens": max_tokens, "--keep-answers": keep_answers}),
         (not (llm and base_url), "no --base-url", {"--llm": llm}),
         (predictions is None, "no --predictions", {"--llm": llm, "--base-url": base_url}),
     )
@@ -193,7 +201,7 @@ def score_models(
     with ExitStack() as stack:
         load: Callable[[str], Sequence[Any]] = lambda name: loaded(source_of(name))  # noqa: E731
         if base_url is not None:
-            load = partial(_of_server, base_url, prompts, max_tokens)
+            load = partial(_of_server, base_url, prompts, max_tokens, keep_answers)
         elif engine == "ray" and models:
             workers = stack.enter_context(RayEngine(ModelWorker))
             load = lambda name: shared(workers, source_of(name))  # noqa: E731
@@ -241,7 +249,11 @@ def _prompts(prompts: Sequence[str], meanings: Mapping[str, str] | None) -> list
 
 
 def _of_server(
-    base_url: str, prompts: Sequence[LabelPrompt], most_tokens: int | None, name: str
+    base_url: str,
+    prompts: Sequence[LabelPrompt],
+    most_tokens: int | None,
+    keeps_answers: bool,
+    name: str,
 ) -> Sequence[Any]:
     """A model behind an endpoint, with each prompt."""
     from s2lct.leaderboard.models.endpoint import MOST_TOKENS, EndpointModel
@@ -249,7 +261,10 @@ def _of_server(
 
     if fault := fault_of_model_name(name):
         raise ScoringError(f"model {name}: {fault}", hint="give the name that the server knows")
-    return [EndpointModel(name, asks, base_url, most_tokens or MOST_TOKENS) for asks in prompts]
+    most = most_tokens or MOST_TOKENS
+    return [
+        EndpointModel(name, asks, base_url, most, keeps_answers=keeps_answers) for asks in prompts
+    ]
 
 
 def _why(name: str, error: Exception) -> str:

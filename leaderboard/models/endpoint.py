@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -27,22 +29,37 @@ MOST_TOKENS = 32
 RETRIES, FIRST_RETRIES = 7, 2
 SECONDS = 120.0
 """Most that a response may take."""
-_KEPT = 3  # raise it when what is kept of an answer changes
+MOST_BYTES = 4 << 20
+"""Of a response: an answer has a few hundred."""
+_VALID = timedelta(days=1)
+"""So long are kept answers taken for those of the model that answers now."""
+_KEPT = 4  # raise it when what is kept of an answer changes
 _LONGEST_WORDS = 200
-_ADDRESS = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?(?:/[\w.~%:+/-]*)?")
+_HEADERS = ("content-type", "retry-after", "retry-after-ms", "x-should-retry")
+_ADDRESS = re.compile(r"https?://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?(?:/[\w.~%:+/-]*)?", re.A)
 _DAY = r"^(\d{4}-\d\d-\d\d)?$"
 _REPLACED = {"max_tokens": "max_completion_tokens", "temperature": "", "seed": ""}
 """What a server may refuse to take, and what it takes instead."""
 
 
 def address_of(url: str) -> str:
-    """An address of a server, without a slash at its end.
+    """An address of a server in its one spelling.
 
     Raises:
         ValueError: it is none, or has more than a host and a path, such as a password.
     """
-    address = url.rstrip("/")
-    if not _ADDRESS.fullmatch(address):
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").rstrip("."), parts.port
+    except ValueError:  # which repeats what may be a password
+        raise ValueError("is no address of a server") from None
+    host = f"[{host}]" if ":" in host else host
+    usual = {"http": 80, "https": 443}.get(parts.scheme)
+    place = host if port in (None, usual) else f"{host}:{port}"
+    path = re.sub("/+", "/", parts.path).rstrip("/")
+    address = f"{parts.scheme}://{place}{path}"
+    has_more = parts.username or parts.password or parts.query or parts.fragment
+    if has_more or not _ADDRESS.fullmatch(address):
         raise ValueError("is no address of host and path alone")
     return address
 
@@ -74,13 +91,14 @@ class EndpointModel:
     """A chat model of a server, which answers in words: one question a text, at temperature 0.
 
     A first request shows whether there is a server, which of the usual options it takes, and what
-    it calls the model. Answers are kept by that name too: another model is asked anew.
+    it calls the model. Kept answers of another model, or that are older than a day, are asked anew.
 
     Args:
         name: what the server knows the model by.
         asks: the question.
         url: of the server, mostly up to ``/v1``.
         most_tokens: of an answer.
+        keeps_answers: kept answers of the model count however old they are.
 
     Raises:
         ScoringError: the address is none, label words are alike, or the server does not answer.
@@ -90,7 +108,13 @@ class EndpointModel:
     weights_sha256 = ""
 
     def __init__(
-        self, name: str, asks: LabelPrompt, url: str, most_tokens: int = MOST_TOKENS
+        self,
+        name: str,
+        asks: LabelPrompt,
+        url: str,
+        most_tokens: int = MOST_TOKENS,
+        *,
+        keeps_answers: bool = False,
     ) -> None:
         import openai
 
@@ -104,6 +128,7 @@ class EndpointModel:
                 f"names, passwords and what follows ?; export a key as {API_KEY}",
             ) from None
         self.name, self.asks, self.most_tokens = name, asks, most_tokens
+        self._keeps_answers = keeps_answers
         words, prompt = (json.dumps(part, ensure_ascii=False) for part in (asks.words, asks.prompt))
         self.label_rule = (
             f"answers in words (at most {most_tokens} tokens); the one of the words {words} that "
@@ -118,14 +143,23 @@ class EndpointModel:
         }
         # Without a key the client would look for others in the environment.
         client = openai.OpenAI(
-            base_url=self.url, api_key=self._key or "none", timeout=SECONDS, max_retries=RETRIES
+            base_url=self.url,
+            api_key=self._key or "none",
+            timeout=SECONDS,
+            max_retries=RETRIES,
+            http_client=_bounded_client(),
         )
-        self._model = self._first_answer(client.with_options(max_retries=FIRST_RETRIES)).model
+        self._first = self._first_answer(client.with_options(max_retries=FIRST_RETRIES))
         self._client = client
         # What is read out of an answer is no part of it: better reading asks nothing again.
-        self.fingerprint = fingerprint_of(
-            [_KEPT, self.url, asks.prompt, self._model, *self._options.values()]
-        )
+        self.fingerprint = fingerprint_of([_KEPT, self.url, asks.prompt, *self._options.values()])
+
+    def is_current(self, answer: TextAnswer) -> bool:
+        """Whether a kept answer is taken for one of the model that answers now."""
+        if self._keeps_answers or answer.model != self._first.model:
+            return answer.model == self._first.model
+        age = datetime.now(timezone.utc) - datetime.fromisoformat(answer.time)
+        return answer.system_fingerprint == self._first.system_fingerprint and age <= _VALID
 
     def use(self, answers: Iterable[TextAnswer]) -> EndpointUse:
         """What answers took."""
@@ -186,8 +220,10 @@ class EndpointModel:
             answer = self._answer(self._client, text)
         except APIError as error:
             raise self._error(error) from None
-        if answer.model != self._model:
-            raise self._error(f"it now answers as {answer.model!r}, earlier as {self._model!r}")
+        if answer.model != self._first.model:
+            raise self._error(
+                f"it now answers as {answer.model!r}, earlier as {self._first.model!r}"
+            )
         return answer
 
     def _answer(self, client: Any, text: str) -> TextAnswer:
@@ -207,7 +243,7 @@ class EndpointModel:
                 completion_tokens=usage.completion_tokens if usage else 0,
                 time=datetime.now(timezone.utc).isoformat(timespec="seconds"),
             )
-        except (AttributeError, IndexError, TypeError, ValueError):
+        except (AttributeError, IndexError, TypeError, ValueError, RecursionError):
             raise self._error("it sends no answer of a chat model") from None
 
     def _error(self, why: object) -> ScoringError:
@@ -223,3 +259,29 @@ class EndpointModel:
         """Words of a server, which may echo the key that it was sent."""
         text = str(said).replace(self._key, "…") if self._key else str(said)
         return plain(without_token(text), _LONGEST_WORDS)
+
+
+def _bounded_client() -> Any:
+    """A client for openai's whose responses end, in time and in bytes."""
+    import httpx
+
+    class Bounded(httpx.Client):
+        def send(self, request: httpx.Request, **how: Any) -> httpx.Response:
+            deadline, body = time.monotonic() + SECONDS, bytearray()
+            response = super().send(request, **how | {"stream": True})
+            try:
+                for part in response.iter_raw():
+                    body += part
+                    if len(body) > MOST_BYTES:
+                        raise httpx.ReadError(f"it sends more than {MOST_BYTES:,} bytes")
+                    if time.monotonic() > deadline:
+                        raise httpx.ReadTimeout(f"it sends for more than {SECONDS:g} seconds")
+            finally:
+                response.close()
+            # A few packed bytes may be many: packed ones were not asked for, and stay packed.
+            headers = [pair for pair in response.headers.items() if pair[0] in _HEADERS]
+            return httpx.Response(
+                response.status_code, headers=headers, content=bytes(body), request=request
+            )
+
+    return Bounded(headers={"Accept-Encoding": "identity"}, timeout=SECONDS)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ TEST_WORDS = (
 _SHORT = 500
 """Cells of an array that need no Fourier transform to be folded with another."""
 _WEIGHT = 100
+_POWER = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,26 @@ def compare_means(
         adjusted=p_value,
         rates=(float(rates[0]), float(rates[1])),
     )
+
+
+def detectable(cases: Sequence[Case], failed: statistics.Failed) -> dict[str, float]:
+    """The change of a failure rate that `compare` shows four times of five, by capability.
+
+    It follows from what one model fails: of another that fails as often and independently of it,
+    so that of models that agree more less is enough. Under "" stands that of the mean.
+    """
+    known = {
+        name: statistics.evidence(*statistics.family_counts([cases[n] for n in own], failed[own]))
+        for name, own in statistics.by_name(cases).items()
+    }
+    found = {name: _seen(each, LEVEL / len(known)) for name, each in known.items()}
+    return {"": _seen(statistics.mean_evidence([*known.values()]), LEVEL)} | found
+
+
+def _seen(known: statistics.Evidence, level: float) -> float:
+    quantile = NormalDist().inv_cdf
+    spread = math.sqrt(2 * known.guess * (1 - known.guess) / known.size)
+    return min(1.0, (quantile(1 - level / 2) + quantile(_POWER)) * spread)
 
 
 def paired(

@@ -35,6 +35,7 @@ class Check:
         p_value: of the test of `comparison.compare`, after its correction.
         shown: ``better`` or ``worse`` where that test shows it.
         cases: how many both results have, or pairs.
+        detectable: the change of the figure that the test shows four times of five.
     """
 
     figure: str
@@ -47,6 +48,7 @@ class Check:
     p_value: float | None = None
     shown: Literal["better", "worse"] | None = None
     cases: int | None = None
+    detectable: float | None = None
 
     def as_json(self) -> dict[str, Any]:
         """What a program is told; see docs/ci.md."""
@@ -130,6 +132,7 @@ def _compared(
     if not cases:
         return []
     tests = comparison.compare(cases, before, after)
+    seen = comparison.detectable(cases, before)
     names = {name: f"{name}/{BOTH_SIDES}" if both_sides else name for name in tests}
     if len(tests) > 1:
         tests = {"": comparison.compare_means(cases, before, after)} | tests
@@ -152,6 +155,7 @@ def _compared(
                 p_value=test.adjusted,
                 shown=shown,
                 cases=test.cases,
+                detectable=seen[name],
             )
         )
     return checks

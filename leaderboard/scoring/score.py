@@ -214,10 +214,16 @@ def _predictions(
     if cache is None or not model.fingerprint:
         return dict(_predicted(model, list(dict.fromkeys(texts))))
     key = fingerprint_of([PREDICTIONS, model.fingerprint, classes])
+    ask = partial(_predicted, model)
     with Cache(cache) as kept:
+        if not isinstance(model, EndpointModel):
+            return predictions(kept, key, texts, ask)
+
+        def holds(answer: bytes) -> bool:
+            return model.is_current(_ANSWER.validate_json(answer))
+
         # An answer in words takes long, and may cost money: each is kept as it comes.
-        at_once = 1 if isinstance(model, EndpointModel) else 256
-        return predictions(kept, key, texts, partial(_predicted, model), kept_at_once=at_once)
+        return predictions(kept, key, texts, ask, kept_at_once=1, holds=holds)
 
 
 def _predicted(model: Any, texts: Sequence[str]) -> Generator[tuple[str, bytes]]:
