@@ -141,13 +141,10 @@ class Hub:
 
     def read(self, repo: str, kind: Kind, path: str, revision: str) -> bytes:
         """A file's content; empty if there is none."""
-        from huggingface_hub.errors import RemoteEntryNotFoundError
-
         with refusals(f"read {path} of", repo):
-            try:
-                local = self.api.hf_hub_download(repo, path, repo_type=kind, revision=revision)
-            except RemoteEntryNotFoundError:
+            if not self.api.file_exists(repo, path, repo_type=kind, revision=revision):
                 return b""
+            local = self.api.hf_hub_download(repo, path, repo_type=kind, revision=revision)
         return Path(local).read_bytes()
 
     def publish(self, wanted: Publication, state: RepoState | None) -> list[str]:

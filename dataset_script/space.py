@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from importlib import resources
 from importlib.metadata import version
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -25,6 +24,9 @@ from s2lct.dataset_script.hub import (
 from s2lct.dataset_script.install import METRIC_FILE, NAME
 from s2lct.errors import PublishError
 from s2lct.leaderboard.commands.results import build_leaderboard
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 _PACKAGE = "package/"
 _PARTS = ("analysis", "builder", "cards", "dataset_script", "leaderboard", "suite")

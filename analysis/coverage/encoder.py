@@ -61,7 +61,7 @@ class EncoderModel(Network):
         self.fingerprint = model_fingerprint(tokenizer, model)
         try:
             attentions = self._computed("A text of a few words.").attentions
-        except (AttributeError, TypeError, ValueError):
+        except (AttributeError, IndexError, TypeError, ValueError):
             attentions = ()
         # In a decoder no token looks at a later one.
         if not any(np.triu(layer[0], 1).any() for layer in attentions):

@@ -241,7 +241,8 @@ def _pretrained_model(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBa
             "network, download it first or use --mlm embedded",
         ) from error
     # `transformers` fills what a checkpoint lacks with random numbers.
-    lacking = sorted({*info["missing_keys"], *(key[0] for key in info["mismatched_keys"])})
+    wrong = (key if isinstance(key, str) else key[0] for key in info["mismatched_keys"])
+    lacking = sorted({*info["missing_keys"], *wrong})
     if lacking:
         raise ModelError(
             f"{shown}: its weights lack {plain(', '.join(lacking), 300)}",
