@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from s2lct.builder.corpus.collect import Corpus
-from s2lct.builder.corpus.read import read_again, read_corpus
+from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.records import Sentence
 from s2lct.errors import AnalysisError, CorpusError, SuiteError
 from s2lct.identity import shuffle_key
 from s2lct.suite.read import read_description
 
 NONE = "none"
-_LEAST = 10
 
 
 def source_corpus(suite: str, named: str | None) -> Corpus | None:
@@ -29,7 +28,10 @@ def source_corpus(suite: str, named: str | None) -> Corpus | None:
         return None if named == NONE else read_corpus(named)
     try:
         built = read_description(Path(suite))["options"]
-        return read_again(built)
+        columns = ("text_column", "label_column", "label_map")
+        cleaned = built["templates"] == "fluent"
+        given = {name: built[name] for name in columns}
+        return read_corpus(built["corpus"], **given, cleaned=cleaned)
     except (SuiteError, CorpusError, KeyError) as error:
         why = error.problem if isinstance(error, CorpusError) else "it does not say which"
         raise AnalysisError(
@@ -48,34 +50,36 @@ class CorpusParts:
 
 
 def parts_of_corpus(corpus: Corpus, seed: int = 0) -> CorpusParts:
-    """Divide a corpus by its own splits, or at random, 8:1:1, where it has none.
+    """Divide a corpus by its own splits, or at random, 8:1:1, where it has one or none.
 
     A missing dev or test split is taken out of train. At random, equal texts stay together.
 
     Raises:
-        AnalysisError: the corpus is too small, or has splits but none to train on.
+        AnalysisError: the corpus has a single sentence, or splits but none to train on.
     """
     by_split: dict[str, list[Sentence]] = {}
     for sentence in corpus.sentences:
         by_split.setdefault(sentence.split, []).append(sentence)
-    train = by_split.get("train") or by_split.get("")
-    if not train:
+    if len(by_split) == 1:
+        by_split = {"": list(corpus.sentences)}
+    train = by_split.get("train") or by_split.get("") or []
+    first_of = {sentence.text: sentence.id for sentence in reversed(train)}
+    waiting = sorted(first_of, key=lambda text: shuffle_key(seed, "held out", first_of[text]))
+    if len(waiting) < 2:
         raise AnalysisError(
-            f"corpus {corpus.name}: has the splits {', '.join(sorted(by_split))}, none to train on",
-            hint="call the sentences to train on train",
+            f"corpus {corpus.name}: {len(waiting)} sentences to train on, of the splits "
+            f"{', '.join(sorted(by_split))}",
+            hint="give some hundreds, and call their split train if there are others",
         )
-    waiting = sorted({one.text for one in train}, key=lambda text: shuffle_key(seed, "part", text))
-    if len(waiting) < _LEAST:
-        raise AnalysisError(
-            f"corpus {corpus.name}: has {len(train)} sentences to train on",
-            hint=f"give at least {_LEAST}, some hundreds to learn anything",
-        )
-    tenth = len(waiting) // 10
+    held_out = max(1, len(waiting) // 5)
     parts: list[tuple[Sentence, ...]] = []
-    for held_out in (by_split.get("dev") or by_split.get("validation"), by_split.get("test")):
-        if not held_out:
-            drawn, waiting = set(waiting[:tenth]), waiting[tenth:]
-            held_out = [sentence for sentence in train if sentence.text in drawn]
-        parts.append(tuple(held_out))
+    for part, most in (
+        (by_split.get("test"), -(-held_out // 2)),
+        (by_split.get("dev") or by_split.get("validation"), held_out // 2),
+    ):
+        drawn = set() if part else set(waiting[:most])
+        waiting = waiting[len(drawn) :]
+        parts.append(tuple(part or (sentence for sentence in train if sentence.text in drawn)))
     kept = set(waiting)
-    return CorpusParts(tuple(one for one in train if one.text in kept), *parts)
+    test, dev = parts
+    return CorpusParts(tuple(s for s in train if s.text in kept), dev, test)

@@ -1,17 +1,18 @@
 """How diverse a suite is, beside CheckList's cases and the corpus that it was made of.
 
 As in Lee et al., "Automated Testing Linguistic Capabilities of NLP Models", by self-BLEU and
-distinct productions of the same number of cases from each; and by distinct pairs of words.
+distinct productions of the same number of cases from each.
 """
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,6 @@ from nltk import Tree
 
 from s2lct.analysis.bootstrap import mean_and_interval
 from s2lct.analysis.corpus_parts import source_corpus
-from s2lct.analysis.plots import COLOURS, picture, style
 from s2lct.builder.capabilities.files import cases_beside
 from s2lct.builder.models import ConstituencyParser, Tagger
 from s2lct.builder.records import Token
@@ -28,24 +28,23 @@ from s2lct.identity import rng_for
 from s2lct.progress import bar
 from s2lct.suite.capability_ids import natural_order
 from s2lct.suite.cases import Case, families_of
-from s2lct.suite.checklist import read_checklist
+from s2lct.suite.other_suites import read_checklist
 from s2lct.tables import Cell, Table, page_templates
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 ALL_CASES, SEEDS, EXPANSIONS = "all", "seeds", "expansions"
 BLEU_ORDER = 4
-GROWTH_ORDERS = 20
-GROWTH_STEPS = 40
-FIGURES = {"self_bleu": "{:.1f}", "productions": "{:,.0f}", "distinct_2": "{:.2f}"}
+DRAWS = 3
+"""How often cases are drawn from what is not the suite."""
+FIGURES = {"self_bleu": "{:.1f}", "productions": "{:,.0f}"}
 TEXTS_AT_ONCE = 64
+COLOURS = ("#2f81d6", "#d9730d", "#7d8590")
+"""Of the suite, CheckList and the corpus."""
 PANELS = {
-    "growth": "Distinct productions as cases grow",
     "self_bleu": "Self-BLEU (less is more diverse)",
     "productions": "Distinct productions",
-    "distinct_2": "Distinct word pairs in all pairs",
 }
 _CLOSING = frozenset({"''", '"', "”", "’", "'", ")", "-RRB-"})
 
@@ -97,19 +96,8 @@ def corpus_texts(suite: str, named: str | None, groups: Iterable[str]) -> Groups
     return dict.fromkeys(groups, texts) if texts else {}
 
 
-class Reading(NamedTuple):
-    """What the tagger and the parser see in a text.
-
-    Attributes:
-        words: its words in lower case, without punctuation.
-        productions: its distinct productions above the parts of speech, as ``NP -> DT NN``.
-    """
-
-    words: tuple[str, ...]
-    productions: frozenset[str]
-
-
-Readings = Mapping[str, Reading]
+Productions = Mapping[str, frozenset[str]]
+"""A text's distinct productions above the parts of speech, as ``NP -> DT NN``."""
 
 
 def sentences(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
@@ -139,20 +127,20 @@ def productions_of(tree: str) -> frozenset[str]:
     return frozenset(str(production) for production in productions if production.is_nonlexical())
 
 
-def read(texts: Iterable[str], tagger: Tagger, parser: ConstituencyParser) -> dict[str, Reading]:
-    """The reading of each text; equal ones are read once."""
+def read(
+    texts: Iterable[str], tagger: Tagger, parser: ConstituencyParser
+) -> dict[str, frozenset[str]]:
+    """The productions of each text; equal ones are parsed once."""
     distinct_texts = list(dict.fromkeys(texts))
     advance = bar("read and parse", len(distinct_texts))
-    readings: dict[str, Reading] = {}
+    readings: dict[str, frozenset[str]] = {}
     for start in range(0, len(distinct_texts), TEXTS_AT_ONCE):
         part = distinct_texts[start : start + TEXTS_AT_ONCE]
-        tagged = tagger.tag(part)
-        split = [sentences(tokens) for tokens in tagged]
+        split = [sentences(tokens) for tokens in tagger.tag(part)]
         trees = iter(parser.parse([sentence for found in split for sentence in found]))
-        for text, tokens, found in zip(part, tagged, split, strict=True):
-            readings[text] = Reading(
-                tuple(t.text.lower() for t in tokens if any(map(str.isalnum, t.text))),
-                frozenset().union(*(productions_of(t) for t in islice(trees, len(found)) if t)),
+        for text, found in zip(part, split, strict=True):
+            readings[text] = frozenset().union(
+                *(productions_of(tree) for tree in islice(trees, len(found)) if tree)
             )
         advance(len(part))
     return readings
@@ -171,8 +159,7 @@ class Diversity:
     """How diverse some cases are, by figures by name.
 
     ``self_bleu`` is the mean BLEU, 0 to 100, of each case against all others (Zhu et al. 2018),
-    ``productions`` distinct ones of the parses, ``distinct_2`` distinct pairs of words in all
-    pairs (Li et al. 2016).
+    ``productions`` distinct ones of the parses.
     """
 
     cases: int
@@ -187,13 +174,9 @@ class Comparison:
     """Sources side by side, the suite first: figures by group and source.
 
     The group ``all`` is first, then ``seeds`` and ``expansions`` apart, then capabilities.
-    Growth is, by source, the mean of distinct productions among so many cases. What is not the
-    suite was drawn so often.
     """
 
     groups: Mapping[str, Mapping[str, Diversity]]
-    growth: Mapping[str, Sequence[tuple[int, float]]]
-    draws: int
 
 
 def self_bleu(texts: Sequence[str]) -> npt.NDArray[np.float64]:
@@ -235,43 +218,21 @@ def self_bleu(texts: Sequence[str]) -> npt.NDArray[np.float64]:
     return scores
 
 
-def measure(texts: Sequence[Text], readings: Readings) -> Diversity:
+def measure(texts: Sequence[Text], readings: Productions) -> Diversity:
     """Measure cases, at least one."""
     bleu = Figure(0.0)
     if len(texts) > 1:
         scores = self_bleu([text for text, _ in texts])
         _, ci = mean_and_interval([family for _, family in texts], scores, seed=0)
         bleu = Figure(float(scores.mean()), *ci)
-    found = [readings[text] for text, _ in texts]
-    productions = frozenset().union(*(reading.productions for reading in found))
-    pairs = [pair for reading in found for pair in pairwise(reading.words)]
-    distinct = len(set(pairs)) / len(pairs) if pairs else 0.0
-    figures = {
-        "self_bleu": bleu,
-        "productions": Figure(float(len(productions))),
-        "distinct_2": Figure(distinct),
-    }
+    productions = frozenset().union(*(readings[text] for text, _ in texts))
+    figures = {"self_bleu": bleu, "productions": Figure(float(len(productions)))}
     return Diversity(len(texts), figures)
-
-
-def growth(texts: Sequence[Text], readings: Readings, seed: int = 0) -> list[tuple[int, float]]:
-    """Distinct productions among the first k cases, the mean of `GROWTH_ORDERS` random orders."""
-    steps = np.unique(np.linspace(1, len(texts), min(GROWTH_STEPS, len(texts))).astype(int))
-    sums = np.zeros(len(steps))
-    rng = np.random.default_rng(seed)
-    for _ in range(GROWTH_ORDERS):
-        seen: set[str] = set()
-        sizes = [0]
-        for number in rng.permutation(len(texts)):
-            seen |= readings[texts[number].text].productions
-            sizes.append(len(seen))
-        sums += np.array(sizes)[steps]
-    return list(zip(steps.tolist(), (sums / GROWTH_ORDERS).tolist(), strict=True))
 
 
 def merged(measured: Sequence[Diversity]) -> Diversity:
     """The means of several draws, with the least and the greatest for an interval."""
-    if len(measured) == 1:
+    if len(measured) == 1:  # the suite's, which is not drawn
         return measured[0]
     figures = {}
     for name in measured[0].figures:
@@ -281,12 +242,7 @@ def merged(measured: Sequence[Diversity]) -> Diversity:
 
 
 def compare(
-    sources: Mapping[str, Groups],
-    tagger: Tagger,
-    parser: ConstituencyParser,
-    *,
-    draws: int = 3,
-    seed: int = 0,
+    sources: Mapping[str, Groups], tagger: Tagger, parser: ConstituencyParser, seed: int = 0
 ) -> Comparison:
     """Measure a suite, the first, beside sources with the same groups, so many cases from each.
 
@@ -299,7 +255,7 @@ def compare(
         if name == suite:
             return [of_suite]
         most = min(len(of_suite), len(texts))
-        keys = (("diversity", name, group, str(draw)) for draw in range(draws))
+        keys = (("diversity", name, group, str(draw)) for draw in range(DRAWS))
         return [rng_for(seed, *key).sample(list(texts), most) for key in keys]
 
     taken = {(group, name): drawn(name, group) for group in sources[suite] for name in sources}
@@ -313,8 +269,6 @@ def compare(
             }
             for group in sources[suite]
         },
-        growth={name: growth(taken[ALL_CASES, name][0], readings, seed) for name in sources},
-        draws=draws,
     )
 
 
@@ -334,12 +288,11 @@ def table(comparison: Comparison) -> Table:
         for number, (name, of) in enumerate(by_source.items())
     ]
     return Table(
-        ("group", "source", "cases", "self-BLEU", "productions", "distinct pairs"),
+        ("group", "source", "cases", "self-BLEU", "productions"),
         rows,
         caption="Self-BLEU: BLEU (0 to 100) of a case against all others, mean; less is more "
-        "diverse. Productions: distinct ones of the parses above the parts of speech. Distinct "
-        "pairs of words in all pairs. What is not the suite: means of "
-        f"{comparison.draws} draws of as many cases.",
+        "diverse. Productions: distinct ones of the parses above the parts of speech. What is "
+        f"not the suite: means of {DRAWS} draws of as many cases.",
         names=2,
     )
 
@@ -356,7 +309,7 @@ def conclusion(comparison: Comparison) -> str:
 
 def as_html(comparison: Comparison, suite: str) -> str:
     """One page with plots and table that needs no network; ``suite`` is where it was read from."""
-    svg = drawn_as(comparison, "svg").decode()
+    svg = _picture(comparison)
     return (
         page_templates("s2lct.analysis")
         .get_template("diversity.html.jinja")
@@ -369,37 +322,36 @@ def as_html(comparison: Comparison, suite: str) -> str:
     )
 
 
-def drawn_as(comparison: Comparison, kind: str) -> bytes:
-    """Every panel in one picture, as ``png`` or ``svg``."""
+def _picture(comparison: Comparison) -> str:
+    """A panel a measure, with a dot a group and source, as SVG, the same each time."""
+    import matplotlib
     from matplotlib.figure import Figure as Drawing
 
-    with style(**{"axes.grid": True, "axes.titlelocation": "left", "grid.alpha": 0.18}):
-        drawing: Drawing = Drawing(figsize=(10, 9.2), layout="constrained")
-        for axes, metric in zip(drawing.subplots(2, 2).flat, PANELS, strict=True):
+    file = io.StringIO()
+    # Text as text, in the page's letters.
+    options: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "s2lct", "axes.grid": True}
+    with matplotlib.rc_context(options | {"font.family": "sans-serif", "grid.alpha": 0.18}):
+        drawing: Drawing = Drawing(figsize=(10, 4.6), layout="constrained")
+        for axes, metric in zip(drawing.subplots(1, 2).flat, PANELS, strict=True):
             _draw(axes, metric, comparison)
-        return picture(drawing, kind, dpi=80)
+        handles, _ = drawing.axes[0].get_legend_handles_labels()
+        drawing.legend(handles=handles, loc="outside upper right", ncols=3, frameon=False)
+        drawing.savefig(file, format="svg", metadata={"Date": None})
+    return file.getvalue()
 
 
 def _draw(axes: Axes, metric: str, comparison: Comparison) -> None:
-    """A panel: a line a source as cases grow, or a dot a group and source."""
-    axes.set_title(PANELS[metric])
-    groups, sources = comparison.groups, list(comparison.growth)
-    for number, (name, colour) in enumerate(zip(sources, COLOURS, strict=False)):
-        if metric == "growth":
-            cases, found = zip(*comparison.growth[name], strict=True)
-            axes.plot(cases, found, color=colour, label=name, linewidth=2)
-            continue
-        for row, by_source in enumerate(groups.values()):
-            place = row + 0.7 * (number + 0.5) / len(sources) - 0.35
-            value, low, high = by_source[name].figures[metric]
-            axes.plot([value], [place], "o", color=colour, markersize=5)
+    """A row a group, with a dot a source and a line for its interval."""
+    axes.set_title(PANELS[metric], loc="left")
+    groups = comparison.groups
+    for row, by_source in enumerate(groups.values()):
+        for number, (name, of) in enumerate(by_source.items()):
+            place = row + 0.7 * (number + 0.5) / len(by_source) - 0.35
+            value, low, high = of.figures[metric]
+            colour, label = COLOURS[number], "" if row else name
+            axes.plot([value], [place], "o", color=colour, markersize=5, label=label)
             if low is not None and high is not None:
                 axes.plot([low, high], [place, place], color=colour, linewidth=1.5)
     axes.set_xlim(left=0)
-    if metric == "growth":
-        axes.set_ylim(bottom=0)
-        axes.set_xlabel("cases, in random order")
-        axes.legend(frameon=False)
-    else:
-        axes.set_yticks(range(len(groups)), list(groups))
-        axes.set_ylim(len(groups) - 0.5, -0.5)
+    axes.set_yticks(range(len(groups)), list(groups))
+    axes.set_ylim(len(groups) - 0.5, -0.5)

@@ -26,7 +26,7 @@ from s2lct.errors import AnalysisError
 from s2lct.files import check_folder_out, write_text
 from s2lct.identity import fingerprint_of, rng_for, shuffle_key
 from s2lct.labels import LABELS, Label
-from s2lct.suite.annotation import Annotation, Form, Item, Question, alpha
+from s2lct.suite.annotation import Annotation, Form, Item, Question
 from s2lct.suite.capability_ids import natural_order
 from s2lct.suite.cases import Case, SuiteCases, families_of
 from s2lct.suite.read import read_description
@@ -313,25 +313,25 @@ def relevancy(ratings: Ratings) -> dict[str, float]:
     return {item: (sum(given) / len(given) - low) / (high - low) for item, given in ratings.items()}
 
 
-def estimate(values: Mapping[str, float], key: Key, seed: int = 0) -> Estimate | None:
+def estimate(values: Mapping[str, float], key: Key) -> Estimate | None:
     """The mean over items, with its interval."""
     families = [key.items[item].family for item in values]
-    return mean_and_interval(families, list(values.values()), seed) if values else None
+    return mean_and_interval(families, list(values.values()), 0) if values else None
 
 
 def alpha_of(ratings: Ratings) -> float | None:
-    """Krippendorff's ordinal alpha; None where it is not defined."""
-    counts = [[given.count(rating) for rating in RATINGS] for given in ratings.values()]
-    return alpha(np.array(counts, dtype=np.int64).reshape(-1, len(RATINGS)), "ordinal")
+    """Krippendorff's ordinal alpha; None where no text has two ratings or all are the same."""
+    import krippendorff
+
+    paired = [given for given in ratings.values() if len(given) > 1]
+    if len({rating for given in paired for rating in given}) < 2:
+        return None
+    counts = np.array([[given.count(rating) for rating in RATINGS] for given in paired])
+    return float(krippendorff.alpha(value_counts=counts, level_of_measurement="ordinal"))
 
 
-def evaluate(annotations: Sequence[Annotation], key: Key, *, seed: int = 0) -> StudyResult:
-    """Compare the annotators with the suite and with each other.
-
-    Args:
-        annotations: of items of the key.
-        key: of the study.
-        seed: of the bootstrap.
+def evaluate(annotations: Sequence[Annotation], key: Key) -> StudyResult:
+    """Compare the annotators, of items of the key, with the suite and with each other.
 
     Raises:
         AnalysisError: there is no rating at all.
@@ -353,8 +353,8 @@ def evaluate(annotations: Sequence[Annotation], key: Key, *, seed: int = 0) -> S
             cases=len(items),
             rated=len(sentiment),
             ratings=sum(map(len, sentiment.values())),
-            label_consistency=estimate(consistency(sentiment, key), key, seed),
-            relevance=estimate(relevancy(relevance), key, seed),
+            label_consistency=estimate(consistency(sentiment, key), key),
+            relevance=estimate(relevancy(relevance), key),
             alpha_sentiment=alpha_of(sentiment),
             alpha_relevance=alpha_of(relevance),
         )

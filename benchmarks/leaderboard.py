@@ -3,22 +3,20 @@
     python benchmarks/leaderboard.py --models 1000
 
 It writes real result files of made-up models on a made-up suite as large as the SST suite, then
-times, in one run and for a tenth of the models too: reading the files, building the page and its
-data, and opening the page in headless Chromium until its table and plot stand there.
+times, round by round and for a tenth of the models too: reading the files, building the page, and
+opening it in headless Chromium until its table and plot stand there.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
-import statistics
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
+from rounds import Figure, faster, print_figures, quiet_machine, seconds
 
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
@@ -32,7 +30,7 @@ from s2lct.suite.cases import Case, SuiteCases
 CAPABILITIES = tuple(f"LC{number}" for number in range(1, 12))
 SEEDS, EXPANSIONS = 39, 3
 CHROMIUM = "/usr/bin/chromium"
-OPENINGS = 5
+MODELS, ROUNDS = 1_000, 3
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -105,62 +103,59 @@ def write_made_up(suite: SuiteCases, number: int, folder: Path) -> None:
 
 
 def opening_seconds(page: Path) -> float:
-    """Median wall time from asking for the page to its table and plot being painted."""
+    """Wall time from asking for the page to its table and plot being painted."""
     from playwright.sync_api import sync_playwright
 
-    taken: list[float] = []
     with sync_playwright() as playwright:
-        for _ in range(OPENINGS):
-            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-            tab = browser.new_page()
-            started = time.perf_counter()
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        tab = browser.new_page()
+
+        def opened() -> None:
             tab.goto(page.as_uri())
             tab.wait_for_selector("tbody tr")
             tab.wait_for_selector("figure svg")
             tab.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
-            taken.append(time.perf_counter() - started)
-            browser.close()
-    return statistics.median(taken)
+
+        taken = seconds(opened)
+        browser.close()
+    return taken
 
 
-def measured(suite: SuiteCases, results: Path, out: Path) -> dict[str, float]:
-    """Seconds of each step, and the page's size in MB."""
-    started = time.perf_counter()
-    collection = collect(results, [suite])
-    read = time.perf_counter()
-    build_site(collection, out)
-    built = time.perf_counter()
-    page = out / PAGE
-    return {
-        "read the result files, s": read - started,
-        "build the page and its data, s": built - read,
-        "open the page, s": opening_seconds(page) if Path(CHROMIUM).exists() else float("nan"),
-        "page, MB": page.stat().st_size / 1e6,
-    }
+def measured(models: int) -> list[Figure]:
+    """Seconds to build and to open the page, and both for so many models over a tenth of them."""
+    suite, few = made_up_suite(), max(1, models // 10)
+    building: dict[int, list[float]] = {few: [], models: []}
+    opening: dict[int, list[float]] = {few: [], models: []}
+    with tempfile.TemporaryDirectory() as place:
+        for count in building:
+            (Path(place) / f"results-{count}").mkdir()
+            for number in range(count):
+                write_made_up(suite, number, Path(place) / f"results-{count}")
+        for turn in range(ROUNDS):
+            for count in building:
+                results, out = Path(place) / f"results-{count}", Path(place) / f"{turn}-{count}"
+                started = time.perf_counter()
+                build_site(collect(results, [suite]), out)
+                building[count].append(time.perf_counter() - started)
+                if Path(CHROMIUM).exists():
+                    opening[count].append(opening_seconds(out / PAGE))
+    of = f"{models:,} models × {len(CAPABILITIES)} capabilities"
+    figures = [
+        Figure(f"the page of {of} is built in", tuple(building[models]), "s"),
+        faster(f"{few:,} models over {models:,}, building", building[models], building[few]),
+    ]
+    if opening[models]:
+        figures.append(Figure(f"the page of {of} opens in", tuple(opening[models]), "s"))
+    return figures
 
 
 def main() -> None:
-    """Measure both sizes and print times and ratios."""
+    """Measure and print."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--models", type=int, default=1_000)
-    options = arguments.parse_args()
-    console, suite = Console(), made_up_suite()
-    few = max(1, options.models // 10)
-    figures: dict[int, dict[str, float]] = {}
-    with tempfile.TemporaryDirectory() as place:
-        for models in (few, options.models):
-            folder = Path(place) / f"results-{models}"
-            folder.mkdir()
-            for number in range(models):
-                write_made_up(suite, number, folder)
-            figures[models] = measured(suite, folder, Path(place) / f"out-{models}")
-    table = Table(title=f"{len(suite.cases):,} cases, {len(CAPABILITIES)} capabilities")
-    for column in ("", f"{few} models", f"{options.models} models", "ratio"):
-        table.add_column(column, justify="left" if not column else "right")
-    for name, one in figures[few].items():
-        other = figures[options.models][name]
-        table.add_row(name, f"{one:.2f}", f"{other:.2f}", f"{other / one:.1f}")
-    console.print(table)
+    arguments.add_argument("--models", type=int, default=MODELS)
+    with quiet_machine():
+        figures = measured(arguments.parse_args().models)
+    print_figures("leaderboard", figures)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Annotations of sentences, extensions and cases, and the file that keeps them.
 
-A file of annotations is JSON lines, only ever appended to: ids and grades, no text. Several files
-are merged by id and annotator; where an annotator graded something twice, the later line counts.
+A file of annotations is JSON lines: ids and grades, no text. Several files are merged by id and
+annotator; where an annotator graded something twice, the later line counts.
 
 Among what annotators get are traps, sentences with three words in the wrong order. A trap's id
 follows from the id of what it was made of (`trap_of`), so whoever reads the file can tell who did
@@ -10,7 +10,6 @@ not read with care.
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -21,9 +20,11 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from s2lct.errors import BuildError, S2lctWarning
-from s2lct.files import as_json_lines, check_file_out, read_json_lines
+from s2lct.files import as_json_lines, check_file_out, write_bytes
 from s2lct.identity import content_id
 from s2lct.labels import Label
+from s2lct.suite.other_suites import rows_of_file
+from s2lct.suite.read import faults_in
 
 PROTOCOL = "2026-11"
 LEAST_ANNOTATORS = 2
@@ -71,8 +72,7 @@ class Annotations:
         annotations: of any annotators, in any order.
 
     Attributes:
-        traps: of each annotator, how many traps were called natural, and how many there were.
-        careless: the annotators who called too many of them natural.
+        careless: who called too many traps natural, and what to say of that, by annotator.
     """
 
     def __init__(self, annotations: Iterable[Annotation]) -> None:
@@ -86,14 +86,12 @@ class Annotations:
             for annotator, annotation in of_id.pop(id).items():
                 given[annotator] += 1
                 missed[annotator] += annotation.natural == BEST
-        everyone = sorted({*given, *(name for found in of_id.values() for name in found)})
-        self.traps = {name: (missed[name], given[name]) for name in everyone}
         # One may be missed by chance.
-        self.careless = [
-            name
-            for name, (passed, number) in self.traps.items()
-            if passed > max(1, MOST_TRAPS_PASSED * number)
-        ]
+        self.careless = {
+            name: f"{name} called {missed[name]} of {number} broken sentences natural"
+            for name, number in sorted(given.items())
+            if missed[name] > max(1, MOST_TRAPS_PASSED * number)
+        }
         self._of_id: Mapping[str, Mapping[str, Annotation]] = {
             id: kept
             for id, found in of_id.items()
@@ -117,8 +115,8 @@ class Annotations:
 
     def warn_of_careless(self) -> None:
         """Warn of annotators whose annotations are left out."""
-        for name in self.careless:
-            warnings.warn(f"{self._missed(name)}, and is left out", S2lctWarning, stacklevel=3)
+        for why in self.careless.values():
+            warnings.warn(f"{why}, and is left out", S2lctWarning, stacklevel=3)
 
     def check_care(self, annotator: str) -> None:
         """Refuse a careless annotator.
@@ -128,13 +126,9 @@ class Annotations:
         """
         if annotator in self.careless:
             raise BuildError(
-                f"{self._missed(annotator)}: more than a tenth",
+                f"{self.careless[annotator]}: more than a tenth",
                 hint="choose another annotator; what others found is kept",
             )
-
-    def _missed(self, annotator: str) -> str:
-        missed, number = self.traps[annotator]
-        return f"{annotator} called {missed} of {number} broken sentences natural"
 
     def of(self, id: str) -> list[Annotation]:
         """The annotations of a text, by annotator."""
@@ -175,35 +169,23 @@ def read_file(path: Path) -> list[Annotation]:
     """The annotations in a file.
 
     Raises:
-        BuildError: it cannot be read, or a line of it is no annotation.
+        ScoringError: it cannot be read.
+        BuildError: a line of it is no annotation.
     """
-    try:
-        with path.open(encoding="utf-8") as file:
-            return _parsed(file, path)
-    except (OSError, UnicodeDecodeError) as error:
-        raise BuildError(f"{path}: cannot be read: {error}", hint=_HINT) from error
-
-
-_HINT = "an annotation is {id, reader, protocol, label, natural, relevant}"
-
-
-def _parsed(lines: Iterable[str], path: Path) -> list[Annotation]:
-    def refused(number: int, error: BaseException) -> BuildError:
-        return BuildError(f"{path}, line {number}: {error}", hint=_HINT)
-
     found: list[Annotation] = []
-    for number, row in read_json_lines(lines, refused):
+    for where, row in rows_of_file(path, "jsonl"):
         try:
             found.append(Annotation.model_validate(row))
         except ValidationError as error:
-            fault = error.errors()[0]
-            field = ".".join(map(str, fault["loc"]))
-            raise refused(number, ValueError(f"{field}: {fault['msg']}")) from error
+            raise BuildError(
+                f"{where}: {'; '.join(faults_in(error))}",
+                hint="an annotation is {id, reader, protocol, label, natural, relevant}",
+            ) from error
     return found
 
 
 class AnnotationFile:
-    """A file of annotations that is only ever appended to, with what stands in others.
+    """A file of annotations that new ones are added to, with what stands in others.
 
     Attributes:
         path: the file; it need not exist.
@@ -222,46 +204,17 @@ class AnnotationFile:
     def __init__(self, path: Path, others: Sequence[Path] = ()) -> None:
         check_file_out(path, "--annotations")
         self.path = path
-        if path.exists():
-            _drop_half_a_line(path)
         files = [*others, *([path] if path.exists() else [])]
         self.all = [each for file in files for each in read_file(file)]
         self.annotations = Annotations(self.all)
         self.annotations.warn_of_careless()
 
     def append(self, new: Sequence[Annotation]) -> None:
-        """Add annotations; when this returns, they are on the disk."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("ab") as file:
-            rows = (each.model_dump(by_alias=True, exclude_none=True) for each in new)
-            file.write(as_json_lines(rows).encode())
-            file.flush()
-            os.fsync(file.fileno())
+        """Add annotations; when this returns, the file has all of them."""
+        before = self.path.read_bytes() if self.path.exists() else b""
+        if before and not before.endswith(b"\n"):
+            before += b"\n"
+        rows = (each.model_dump(by_alias=True, exclude_none=True) for each in new)
+        write_bytes(self.path, before + as_json_lines(rows).encode())
         self.all += new
         self.annotations = Annotations(self.all)
-
-
-def _drop_half_a_line(path: Path) -> None:
-    """Cut off what was being written when the process or the machine stopped.
-
-    A file of anything else stays as it is.
-    """
-    try:
-        with path.open("r+b") as file:
-            content = file.read()
-            end = content.rfind(b"\n") + 1
-            half = content[end:]
-            _parsed(content[:end].decode().splitlines(), path)
-            try:
-                Annotation.model_validate_json(half)
-                file.write(b"\n")
-            except ValidationError:
-                if half.startswith(_BEGINNING) or _BEGINNING.startswith(half):
-                    file.truncate(end)
-    except (OSError, UnicodeDecodeError) as error:
-        raise BuildError(
-            f"--annotations {path}: cannot be used: {error}", hint="name a file of annotations"
-        ) from error
-
-
-_BEGINNING = b'{"id": "'

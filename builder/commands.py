@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from pydantic import BeforeValidator, Field
+from pydantic import Field, SkipValidation
 
 from s2lct.builder.config import BuildConfig
 from s2lct.command import Capabilities, Count, EngineName, RandomSeed, command
@@ -26,13 +25,6 @@ of_what_is_built = partial(typer.Option, rich_help_panel="What is built")
 of_expansions = partial(typer.Option, rich_help_panel="Expansions")
 of_models = partial(typer.Option, rich_help_panel="Models")
 of_annotators = partial(typer.Option, rich_help_panel="Who annotates")
-
-
-def _as_text(value: Any) -> Any:
-    """What a command line would give: a number, or a mapping, as text."""
-    if isinstance(value, Mapping):
-        return ",".join(f"{name}={label}" for name, label in value.items())
-    return str(value) if isinstance(value, int) else value
 
 
 Name = Annotated[str, Field(min_length=1, max_length=100)]
@@ -54,8 +46,15 @@ TextColumn = Annotated[str | None, of_corpus(help="Column with the sentences.")]
 LabelColumn = Annotated[str | None, of_corpus(help="Column with the labels.")]
 LabelMap = Annotated[
     str | None,
-    BeforeValidator(_as_text),
+    SkipValidation,
     of_corpus(help="What labels mean: 0=negative,1=positive."),
+]
+DomainName = Annotated[
+    str | None,
+    of_corpus(
+        help="What the corpus speaks of, and so the wordings: film, product, restaurant, app, "
+        r"neutral, or a YAML file of your own \[default: film for embedded and sst, else neutral]."
+    ),
 ]
 BuiltCapabilities = Annotated[
     list[str],
@@ -67,7 +66,7 @@ BuiltCapabilities = Annotated[
 ]
 Seeds = Annotated[
     str,
-    BeforeValidator(_as_text),
+    SkipValidation,
     of_what_is_built(help="Most seeds of a capability; all: every one that is found."),
 ]
 
@@ -78,7 +77,8 @@ class Built:
 
     Attributes:
         config: its settings, those that were not given filled in.
-        counts: what happened to each capability on the way.
+        counts: of each capability, how many sentences were found, expansions suggested, and how
+            many cases there are.
     """
 
     config: BuildConfig
@@ -106,6 +106,7 @@ def build(
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
     label_map: LabelMap = None,
+    domain: DomainName = None,
     templates: Annotated[
         Literal["fluent", "paper"] | None,
         of_what_is_built(help=r"Wording and search rules \[default: fluent]."),
@@ -126,6 +127,13 @@ def build(
             "--unread", help="Keep what nobody annotated: use none of the shipped annotations."
         ),
     ] = False,
+    precision: Annotated[
+        float | None,
+        of_what_is_built(
+            help="Where nobody annotated: the share of expansions that is to be good by a judge "
+            r"learned from annotations, such as 0.85 \[default: it is not asked]."
+        ),
+    ] = None,
     seed: Annotated[RandomSeed, of_what_is_built(help="Seed of every random draw.")] = 0,
     masks: Annotated[
         Count | None,
@@ -136,7 +144,7 @@ def build(
     ] = None,
     masks_per_sentence: Annotated[
         str | None,
-        BeforeValidator(_as_text),
+        SkipValidation,
         of_expansions(
             help="Most masks in one sentence; any: as many as fit "
             r"\[default: 2; paper form: 1]."
@@ -160,6 +168,10 @@ def build(
         str | None,
         of_models(help=r"Tagger: embedded, spaCy pipeline, folder \[default: embedded]."),
     ] = None,
+    dtype: Annotated[
+        Literal["float32", "bfloat16"],
+        of_models(help="Numbers that the masked language model computes with."),
+    ] = "float32",
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the suite that is in --out.")
     ] = False,
@@ -206,6 +218,7 @@ def curate(
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
     label_map: LabelMap = None,
+    domain: DomainName = None,
     seeds: Seeds = "50",
     base_url: Annotated[
         str,

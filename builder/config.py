@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from s2lct.builder.models import EMBEDDED
+from s2lct.builder.domains import FILM, NEUTRAL
+from s2lct.builder.models import EMBEDDED, NumberType
 from s2lct.command import option_error
 from s2lct.labels import Label, check_label_map
 from s2lct.suite.tables import FormName
@@ -18,28 +19,11 @@ NEVER_MASKED = frozenset({"NNP", "NNPS", "UH", "FW"})
 NO_WORD_OF_LETTERS = frozenset({"POS"})
 """Tags that no word of letters has."""
 MOST = 1_000_000
-ALL = 0
-"""Seeds of a capability: as many as there are."""
 SECOND_SUITE = "2.0.0"
 """Of the suites of the embedded corpus and of SST, since every case of them is annotated."""
 SUBJECTIVITY = "nltk:subjectivity"
 SHIPPED_ANNOTATIONS = Path(__file__).parent / "data" / "verdicts"
 Count = Annotated[int, Field(ge=1, le=MOST)]
-
-
-def _label_map(value: Any) -> Any:
-    """What a command line gives, ``0=negative,1=positive``, as a dict."""
-    return check_label_map(value) if isinstance(value, str) else value
-
-
-def _number_of_seeds(value: Any) -> Any:
-    if value == "0":
-        raise ValueError("give a number from 1 on, or all")
-    return ALL if value == "all" else value
-
-
-def _number_of_masks(value: Any) -> Any:
-    return None if value == "any" else value
 
 
 class BuildConfig(BaseModel):
@@ -58,12 +42,14 @@ class BuildConfig(BaseModel):
     neutral: str
     text_column: str | None = None
     label_column: str | None = None
-    label_map: Annotated[dict[str, Label] | None, BeforeValidator(_label_map)] = None
+    label_map: Annotated[dict[str, Label] | None, BeforeValidator(check_label_map)] = None
+    domain: str
     templates: FormName = "fluent"
-    seeds: Annotated[int, Field(ge=ALL, le=MOST), BeforeValidator(_number_of_seeds)] = 50
+    seeds: Annotated[Count, BeforeValidator(lambda given: MOST if given == "all" else given)] = 50
     masks: Annotated[int, Field(ge=1, le=10_000)]
     masks_per_sentence: Annotated[
-        Annotated[int, Field(ge=1, le=100)] | None, BeforeValidator(_number_of_masks)
+        Annotated[int, Field(ge=1, le=100)] | None,
+        BeforeValidator(lambda given: None if given == "any" else given),
     ]
     mask_tags: tuple[str, ...]
     expansions: Count
@@ -71,8 +57,10 @@ class BuildConfig(BaseModel):
     parser: str = EMBEDDED
     mlm: str = EMBEDDED
     tagger: str = EMBEDDED
+    dtype: NumberType = "float32"
     annotations: tuple[Path, ...] = ()
     unread: bool = False
+    precision: Annotated[float, Field(ge=0.5, lt=1)] | None = None
     overwrite: bool = False
     engine: Literal["process", "ray"] = "process"
 
@@ -97,21 +85,25 @@ class BuildConfig(BaseModel):
         form = str(stated.get("templates", "fluent"))
         corpus = str(stated.get("corpus", EMBEDDED))
         beside_sst = form == "fluent" and corpus.startswith("sst:")
-        neutral = {"neutral": SUBJECTIVITY if beside_sst else "none"}
-        return neutral | form_defaults(form) | stated
+        of_corpus = {
+            "neutral": SUBJECTIVITY if beside_sst else "none",
+            "domain": FILM if corpus == EMBEDDED or corpus.startswith("sst:") else NEUTRAL,
+        }
+        return of_corpus | form_defaults(form) | stated
 
     @model_validator(mode="after")
     def _check_form(self) -> BuildConfig:
-        if self.templates == "paper" and (self.annotations or self.unread):
-            raise ValueError("--annotations and --unread: nobody annotates the paper form")
+        if self.templates == "paper" and (self.annotations or self.unread or self.precision):
+            raise ValueError(
+                "--annotations, --unread and --precision: nobody judges the paper form"
+            )
         if self.unread and self.annotations:
             raise ValueError("--unread and --annotations: give one of them")
+        if self.precision and self.annotation_files:
+            raise ValueError(
+                "--precision: annotations decide of this corpus, unless it is --unread"
+            )
         return self
-
-    @property
-    def most_seeds(self) -> int:
-        """How many seeds of a capability are wanted at most."""
-        return MOST if self.seeds == ALL else self.seeds
 
     @property
     def suite_version(self) -> str:
@@ -125,7 +117,8 @@ class BuildConfig(BaseModel):
         if self.annotations or self.unread or self.templates == "paper":
             return self.annotations
         is_annotated = self.corpus == EMBEDDED or self.corpus.startswith("sst:")
-        if not is_annotated or self.neutral not in ("none", SUBJECTIVITY):
+        is_worded_so = self.domain == FILM
+        if not (is_annotated and is_worded_so) or self.neutral not in ("none", SUBJECTIVITY):
             return ()
         return tuple(sorted(SHIPPED_ANNOTATIONS.glob("*.jsonl")))
 
@@ -144,7 +137,10 @@ class BuildConfig(BaseModel):
     def result_options(self) -> dict[str, Any]:
         """The options that decide what is built, as JSON, without those that only decide how."""
         without = {"out", "preset", "overwrite", "annotations", "unread", "engine"}
-        return self.model_dump(mode="json", exclude=without)
+        if self.precision is None:
+            without.add("precision")
+        options = self.model_dump(mode="json", exclude=without)
+        return options | {"seeds": "all"} if self.seeds == MOST else options
 
 
 def form_defaults(form: str) -> dict[str, Any]:

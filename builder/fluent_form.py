@@ -5,14 +5,17 @@ Each makes something of sentences and of nothing else; `s2lct.builder.pipeline` 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from s2lct.builder.annotations import Annotations
-from s2lct.builder.capabilities.schema import Capability, Form, SearchRule
+from s2lct.builder.capabilities.schema import Capability, SearchRule
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.kept_models import KeptModels
+from s2lct.builder.corpus.collect import Corpus
+from s2lct.builder.domains import Domain
+from s2lct.builder.kept_models import KeptModels, LoadedModels
 from s2lct.builder.language.grammar import ReferenceGrammar, shipped_attachments, shipped_bank
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import parsed_sentences
@@ -26,9 +29,11 @@ from s2lct.builder.records import (
     Source,
     sentence_id,
 )
-from s2lct.builder.stages import choose, compose, confirm, extend, reduce, search
+from s2lct.builder.stages import choose, compose, confirm, extend, judge, reduce, search
 from s2lct.builder.stages.compose import PAIRINGS, contrast_of
+from s2lct.builder.stages.judge import Judge
 from s2lct.builder.stages.mask import SUGGESTIONS
+from s2lct.engines import beside_each_other
 from s2lct.labels import Label
 from s2lct.progress import bar
 
@@ -36,8 +41,8 @@ SHORTER_FORMS = 4
 """Of a sentence, those that seeds may use."""
 PHRASES_TRIED = 60
 """Of a sentence, those that reviewers add most often."""
-EXTENDED_AT_ONCE = 50
-"""Sentences: which masked texts share a forward pass, and so the last digits, depends on it."""
+EXTENDED_AT_ONCE = 100
+"""Sentences: few enough that their fillings fit into memory."""
 TRIED_FOR_A_SEED = 3
 """Sentences of a slot, for each seed wanted, that are used where nobody annotated them."""
 LEAST_DRAWN, LEAST_SHORTENED, MOST_DRAWN = 32, 8, 1_000
@@ -46,22 +51,34 @@ OF_A_SENTENCE = 2
 """Forms of a sentence that a slot is filled with."""
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """A slot of a capability's templates, the rules for what may stand there, and who meets them.
+@dataclass(frozen=True)
+class Inputs:
+    """What a build is made of, annotations apart.
 
     Attributes:
-        capability: its id.
-        name: the slot's.
-        rules: the rules.
-        candidates: sentences that may meet one, as far as label, length and letters go, in
-            drawing order.
+        config: its options, the capabilities' ids as their files write them.
+        domain: what it speaks of.
+        capabilities: what is built.
+        corpora: the corpus, and the neutral sentences beside it.
+        lexicon: says what words mean.
+        grammar: says what may stand where.
+        loaded: the models.
+        recorded: what decides what is built, as JSON: options, fingerprints, versions.
     """
 
-    capability: str
-    name: str
-    rules: tuple[SearchRule, ...]
-    candidates: tuple[Sentence, ...]
+    config: BuildConfig
+    domain: Domain
+    capabilities: Sequence[Capability]
+    corpora: Sequence[Corpus]
+    lexicon: Lexicon
+    grammar: ReferenceGrammar
+    loaded: LoadedModels
+    recorded: dict[str, Any]
+
+    @property
+    def sentences(self) -> Sequence[Sentence]:
+        """The sentences of all corpora."""
+        return [sentence for corpus in self.corpora for sentence in corpus.sentences]
 
 
 @dataclass(frozen=True)
@@ -69,42 +86,31 @@ class FluentForm:
     """What the steps share.
 
     Attributes:
-        config: the options of the build.
-        capabilities: those that are built.
-        lexicon: says what words mean.
-        grammar: says what may stand where.
+        inputs: what the build is made of.
+        capabilities: those of it that are built.
         models: tag, parse and fill masks.
         annotations: what annotators found; None where nobody annotated.
+        counts: take how many sentences were found and expansions suggested, by capability.
+        suggested: how many extensions of a sentence were confirmed, by its text.
         shorter: forms of sentences that were found already, by text.
+        candidates: sentences that may fill a slot, as far as label, length and letters go, in
+            drawing order, by capability and slot.
     """
 
-    config: BuildConfig
+    inputs: Inputs
     capabilities: Sequence[Capability]
-    lexicon: Lexicon
-    grammar: ReferenceGrammar
     models: KeptModels
     annotations: Annotations | None
+    counts: Mapping[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    suggested: Counter[str] = field(default_factory=Counter)
     shorter: dict[str, list[Source]] = field(default_factory=dict)
+    candidates: dict[tuple[str, str], list[Sentence]] = field(default_factory=dict)
 
-    def slots(self, sentences: Sequence[Sentence]) -> list[Slot]:
-        """Every slot of every capability, with the sentences that may fill it.
-
-        Of sentences with one text the first that may fill a slot does.
-        """
-        progress = bar("search", len(self.capabilities))
-        slots: list[Slot] = []
-        for capability in self.capabilities:
-            for name, rules in capability.form("fluent").search.items():
-                drawn = search.candidates(sentences, rules, self.config.seed, capability.id)
-                slots.append(Slot(capability.id, name, rules, tuple(drawn)))
-            progress(1)
-        return slots
-
-    def select(self, slot: Slot, candidates: Sequence[Sentence]) -> list[Source]:
+    def select(self, rules: Sequence[SearchRule], candidates: Sequence[Sentence]) -> list[Source]:
         """Those of a slot's candidates that meet one of its rules, parsed."""
         models = self.models
         met = search.that_meet(
-            candidates, slot.rules, models.tagger, models.parser, self.lexicon, parsed=True
+            candidates, rules, models.tagger, models.parser, self.inputs.lexicon, parsed=True
         )
         return [Source(sentence, parsed) for sentence, parsed in met if parsed]
 
@@ -128,7 +134,9 @@ class FluentForm:
         attached = shipped_attachments()
         candidates: list[tuple[Source, str, tuple[Extension, ...]]] = []
         for source in sources.values():
-            found = reduce.shortened(source.parsed, self.grammar, self.lexicon, attached)
+            found = reduce.shortened(
+                source.parsed, self.inputs.grammar, self.inputs.lexicon, attached
+            )
             passed = [
                 (source, text, longer)
                 for text, longer in found.items()
@@ -138,18 +146,28 @@ class FluentForm:
         parsed = parsed_sentences(
             [text for _, text, _ in candidates], self.models.tagger, self.models.parser
         )
-        self.shorter.update({text: [] for text in sources})
+        forms: dict[str, list[Source]] = {text: [] for text in sources}
         for (source, _, longer), shorter in zip(candidates, parsed, strict=True):
             if shorter is not None and search.is_complete_sentence(shorter):
-                self.shorter[source.text].append(Source(source.sentence, shorter, longer))
+                forms[source.text].append(Source(source.sentence, shorter, longer))
+        # All at once: another capability may be composed beside this one.
+        self.shorter.update(forms)
 
-    def compose(self, capability: Capability, pools: Mapping[str, Iterable[Source]]) -> list[Seed]:
-        """The seeds of a capability, of what its slots may be filled with."""
+    def compose(self, capability: Capability) -> list[Seed]:
+        """The seeds of a capability."""
         form = capability.form("fluent")
+        pools: dict[str, Pool] = {}
+        for name, rules in form.search.items():
+            key = (capability.id, name)
+            if key not in self.candidates:
+                self.candidates[key] = search.candidates(
+                    self.inputs.sentences, rules, self.inputs.config.seed, capability.id
+                )
+            pools[name] = Pool(self, rules, self.candidates[key])
 
         def accept(seed: Seed) -> bool:
             if not all(
-                search.still_meets(form, source.sentence.label, source.parsed, self.lexicon)
+                search.still_meets(form, source.sentence.label, source.parsed, self.inputs.lexicon)
                 for source in seed.sources
             ):
                 return False
@@ -157,42 +175,84 @@ class FluentForm:
                 return True
             return self.annotations.passes(seed.id, seed.labels)
 
-        return compose.seeds_of(
+        seeds = compose.seeds_of(
             capability.id,
             form,
             pools,
-            most=self.config.most_seeds,
+            most=self.inputs.config.seeds,
             accept=accept,
         )
+        self.counts[capability.id]["found"] = sum(pool.found for pool in pools.values())
+        return seeds
 
     def extend(self, sources: Sequence[Source]) -> dict[str, list[Extended]]:
         """The extensions of sentences, confirmed and judged, by the sentence's text."""
         annotated = self.annotations is not None
-        ordered = sorted(sources, key=lambda source: sentence_id(source.text))
-        progress = bar("extend", len(ordered))
         found: dict[str, list[Extended]] = {}
-        for start in range(0, len(ordered), EXTENDED_AT_ONCE):
-            batch = ordered[start : start + EXTENDED_AT_ONCE]
-            for text, confirmed in self.confirmed(batch, self._may_be_tried).items():
-                judged = [
-                    replace(each, rejected=choose.rejection(text, each, annotated=annotated))
-                    for each in confirmed
-                ]
-                # Of one text from several origins the last one counts that is not rejected.
-                judged.sort(key=lambda each: each.rejected is None)
-                found[text] = list({each.extension.text: each for each in judged}.values())
-            progress(len(batch))
-        return found
+        for text, confirmed in self.confirmed(sources, self._may_be_tried):
+            self.suggested[text] = len(confirmed)
+            left = choose.that_leave_label(
+                text, confirmed, annotated=annotated, shifts=self.models.shifts
+            )
+            # Of one text from several origins the last one counts.
+            usable = {each.extension.text: each for each in left}
+            found[text] = list(usable.values())
+            if not annotated:
+                found[text].sort(key=lambda each: -each.extension.score)
+        return self._judged(sources, found) if self.inputs.config.precision else found
+
+    def _judged(
+        self, sources: Sequence[Source], extended: Mapping[str, Sequence[Extended]]
+    ) -> dict[str, list[Extended]]:
+        """What authors wrote, then what a judge finds likely enough to be good, the best first."""
+        parsed = {source.text: source.parsed for source in sources}
+        pairs = [
+            (parsed[text], each)
+            for text, some in extended.items()
+            for each in some
+            if each.extension.origin != "attested"
+        ]
+        figures = judge.figures(pairs, self.models.mlm, self.inputs.grammar)
+        judged = zip(pairs, Judge.load().probabilities(figures), strict=True)
+        likely = {each.extension: probability for (_, each), probability in judged}
+        least = Judge.load().least(self.inputs.config.precision or 0)
+
+        def probability(each: Extended) -> float:
+            return likely.get(each.extension, 1.0)
+
+        return {
+            text: sorted(
+                (each for each in some if probability(each) >= least),
+                key=probability,
+                reverse=True,
+            )
+            for text, some in extended.items()
+        }
 
     def confirmed(
         self, sources: Sequence[Source], tried: Callable[[Extension, Label], bool]
-    ) -> dict[str, list[Extended]]:
-        """The extensions that tagger and parser bear out, by sentence.
+    ) -> Iterator[tuple[str, list[Extended]]]:
+        """Each sentence's text, and its extensions that tagger and parser bear out.
 
         Args:
             sources: the sentences.
             tried: says which extensions of a sentence with a label are tagged and parsed at all.
         """
+        # Models read equally long texts fastest together.
+        ordered = sorted(sources, key=lambda source: (len(source.text), source.text))
+        progress = bar("extend", len(ordered))
+        batches = [
+            ordered[start : start + EXTENDED_AT_ONCE]
+            for start in range(0, len(ordered), EXTENDED_AT_ONCE)
+        ]
+        found = beside_each_other(lambda batch: self._confirmed(batch, tried), batches)
+        for batch, confirmed in zip(batches, found, strict=True):
+            yield from zip((source.text for source in batch), confirmed, strict=True)
+            progress(len(batch))
+
+    def _confirmed(
+        self, sources: Sequence[Source], tried: Callable[[Extension, Label], bool]
+    ) -> list[list[Extended]]:
         families: list[tuple[Source, list[Extension]]] = []
         for source, proposed in zip(sources, self._proposed(sources), strict=True):
             label = source.sentence.label
@@ -200,15 +260,14 @@ class FluentForm:
             if self.annotations is not None:
                 taken += [pair for pair in reduce.paired(source.text, taken) if tried(pair, label)]
             families.append((source, taken))
-        found = confirm.confirmed_all(
+        return confirm.confirmed_all(
             families,
             self.models.tagger,
             self.models.parser,
-            self.lexicon,
-            self.grammar,
-            self.config.mask_tags,
+            self.inputs.lexicon,
+            self.inputs.grammar,
+            self.inputs.config.mask_tags,
         )
-        return {source.text: confirmed for source, confirmed in zip(sources, found, strict=True)}
 
     def _may_be_tried(self, extension: Extension, label: Label) -> bool:
         """Whether annotators passed an extension; phrases wait for annotators.
@@ -225,21 +284,25 @@ class FluentForm:
         One text may be there from several origins and with several tags for its word: what the
         tagger and the parser bear out decides.
         """
+        barred = extend.ABOUT_GROUPS | self.inputs.domain.foreign_words
         masked = extend.masked_extensions(
             sources,
-            self.grammar,
-            self.lexicon,
+            self.inputs.grammar,
+            self.inputs.lexicon,
             self.models.mlm,
-            tags=self.config.mask_tags,
-            masks=self.config.masks,
-            masks_per_sentence=self.config.masks_per_sentence,
+            tags=self.inputs.config.mask_tags,
+            masks=self.inputs.config.masks,
+            masks_per_sentence=self.inputs.config.masks_per_sentence,
             suggestions=SUGGESTIONS,
-            seed=self.config.seed,
+            barred=barred,
+            seed=self.inputs.config.seed,
         )
         bank = shipped_bank()
         found: list[list[Extension]] = []
         for source, of_masks in zip(sources, masked, strict=True):
-            phrases = extend.phrase_extensions(source, bank, self.grammar, most=PHRASES_TRIED)
+            phrases = extend.phrase_extensions(
+                source, bank, self.inputs.grammar, most=PHRASES_TRIED, barred=barred
+            )
             distinct = {
                 (each.text, each.origin, tuple(word.tag for word in each.inserted)): each
                 for each in (*of_masks, *phrases, *source.extensions)
@@ -250,50 +313,41 @@ class FluentForm:
 
     def expand(
         self,
+        capability: Capability,
         seeds: Sequence[Seed],
-        form: Form,
         extended: Mapping[str, Sequence[Extended]],
-        counts: Counter[str],
     ) -> list[Expansion]:
         """The expansions of a capability's seeds that may be chosen, by what was extended."""
         annotated = self.annotations is not None
+        form = capability.form("fluent")
         taken = {seed.text for seed in seeds}
         made: list[Expansion] = []
         for seed in seeds:
             template = form.templates[seed.number]
             for slot, source in zip(seed.slots, seed.sources, strict=True):
+                self.counts[capability.id]["suggested"] += self.suggested[source.text]
                 tried = extended.get(source.text, ())
-                counts["suggestions"] += len(tried)
-                counts.update(
-                    f"rejected_{each.rejected.name.lower()}" for each in tried if each.rejected
-                )
-                for longer in choose.usable(tried, self.config.expansions, annotated=annotated):
-                    expansion = None
-                    if search.still_meets(form, source.sentence.label, longer.parsed, self.lexicon):
-                        expansion = compose.expansion_of(
-                            seed, template, slot, longer.extension, longer.parsed
-                        )
-                    if expansion is None:
-                        counts["rejected_specification"] += 1
-                    elif expansion.text in taken:
-                        counts["duplicates"] += 1
-                    else:
+                for longer in choose.usable(
+                    tried, self.inputs.config.expansions, annotated=annotated
+                ):
+                    label, parsed = source.sentence.label, longer.parsed
+                    if not search.still_meets(form, label, parsed, self.inputs.lexicon):
+                        continue
+                    expansion = compose.expansion_of(seed, template, slot, longer.extension, parsed)
+                    if expansion is not None and expansion.text not in taken:
                         taken.add(expansion.text)
                         made.append(expansion)
         return made
 
     def choose(
-        self,
-        seeds: Mapping[str, Sequence[Seed]],
-        expansions: Sequence[Expansion],
-        counted: Mapping[str, Counter[str]],
+        self, seeds: Mapping[str, Sequence[Seed]], expansions: Sequence[Expansion]
     ) -> dict[str, list[Family]]:
         """The families of each capability: seeds, the expansions to publish, contrasts."""
         chosen = choose.choose(
             [seed.id for group in seeds.values() for seed in group],
             expansions,
-            per_seed=self.config.expansions,
-            seed=self.config.seed,
+            per_seed=self.inputs.config.expansions,
+            seed=self.inputs.config.seed,
         )
         families: dict[str, list[Family]] = {}
         for capability in self.capabilities:
@@ -309,11 +363,6 @@ class FluentForm:
                     taken.add(contrast.text)
                 family = Family(seed, tuple(chosen[seed.id]), contrast)
                 families[capability.id].append(family)
-            counted[capability.id].update(
-                seeds=len(group),
-                counterparts=sum(f.contrast is not None for f in families[capability.id]),
-                expansions=sum(len(family.expansions) for family in families[capability.id]),
-            )
         return families
 
 
@@ -324,17 +373,20 @@ class Pool:
     once.
     """
 
-    def __init__(self, form: FluentForm, slot: Slot) -> None:
+    def __init__(
+        self, form: FluentForm, rules: Sequence[SearchRule], candidates: Sequence[Sentence]
+    ) -> None:
         """Fill a slot.
 
         Args:
             form: selects and shortens.
-            slot: the slot.
+            rules: for what may stand there.
+            candidates: sentences that may meet one, in drawing order.
         """
-        config = form.config
-        self._form, self._slot = form, slot
-        self._most = len(slot.candidates)
-        if config.most_seeds <= PAIRINGS:
+        config = form.inputs.config
+        self._form, self._rules, self._candidates = form, rules, candidates
+        self._most = len(candidates)
+        if config.seeds <= PAIRINGS:
             self._most = PAIRINGS
             if form.annotations is None:
                 self._most = min(PAIRINGS, config.seeds * TRIED_FOR_A_SEED)
@@ -358,12 +410,12 @@ class Pool:
 
     def _go_on(self) -> bool:
         """Find the next sentences and their forms; whether there are any."""
-        seeds, done = self._form.config.most_seeds, len(self._forms)
+        seeds, done = self._form.inputs.config.seeds, len(self._forms)
         wanted = min(done + min(max(LEAST_SHORTENED, seeds), MOST_DRAWN), self._most)
         at_once = min(max(LEAST_DRAWN, 4 * seeds), MOST_DRAWN)
-        while len(self._sources) < wanted and self._seen < len(self._slot.candidates):
-            batch = self._slot.candidates[self._seen : self._seen + at_once]
+        while len(self._sources) < wanted and self._seen < len(self._candidates):
+            batch = self._candidates[self._seen : self._seen + at_once]
             self._seen += len(batch)
-            self._sources += self._form.select(self._slot, batch)
+            self._sources += self._form.select(self._rules, batch)
         self._forms += self._form.forms(self._sources[done:wanted])
         return len(self._forms) > done

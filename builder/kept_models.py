@@ -1,94 +1,132 @@
 """Tagger, parser and masked language model whose answers are kept, and given by an engine.
 
 They are the models of `s2lct.builder.models` to whoever calls them. What was asked before, by this
-build or another, is looked up; the rest is asked of workers, batch by batch.
+build or another, is looked up; the rest is asked of workers, a few texts of one length at a time.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import islice
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property, lru_cache, partial
+from importlib.metadata import version
+from threading import Lock, Thread
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
+from s2lct.builder.language.lexicon import shift
 from s2lct.builder.models import (
+    EMBEDDED,
     ConstituencyParser,
+    Kind,
     MaskedLanguageModel,
+    NumberType,
     Tagger,
+    Words,
     load_masked_language_model,
     load_parser,
     load_tagger,
+    same_lengths,
 )
+from s2lct.builder.models.shipped import embedded_fingerprint
 from s2lct.builder.records import Token
 from s2lct.cache import Cache, predictions
 from s2lct.engines import Engine
+from s2lct.identity import source_fingerprint
 
-TAGGED_AT_ONCE = 500
-PARSED_AT_ONCE = 64
-BATCHES_AT_ONCE = 8
-"""Of masked texts: a worker computes several batches beside each other."""
-Item = TypeVar("Item")
-Words = tuple[tuple[str, float], ...]
+AT_ONCE = 64
+"""Texts that a worker is asked about together."""
+Given = TypeVar("Given")
+Made = TypeVar("Made")
 Request = tuple[str, "frozenset[str] | None"]
 _TOKENS = TypeAdapter(tuple[Token, ...])
-_WORDS = TypeAdapter(list[Words])
+_WORDS = TypeAdapter(Words)
 
 
-@dataclass(frozen=True)
 class LoadedModels:
     """The models of a build, each loaded when it is first needed; what a worker has.
 
-    Attributes:
-        tagger_name: of the tagger.
-        parser_name: of the constituency parser.
-        mlm_name: of the masked language model.
+    Args:
+        tagger: name of the tagger.
+        parser: name of the constituency parser.
+        mlm: name of the masked language model.
+        dtype: what the masked language model computes with.
     """
 
-    tagger_name: str
-    parser_name: str
-    mlm_name: str
+    def __init__(self, tagger: str, parser: str, mlm: str, dtype: NumberType = "float32") -> None:
+        self.dtype = dtype
+        self._names: dict[Kind, str] = {"tagger": tagger, "parser": parser, "mlm": mlm}
+        self._loaded: dict[Kind, Any] = {}
+        # One at a time: what they import must not be imported by two threads at once.
+        self._lock = Lock()
+        self._others = Thread(target=self._load_others)
 
-    @cached_property
+    def _load_others(self) -> None:
+        # What cannot be loaded is an error where it is asked.
+        with suppress(Exception):
+            _ = self.parser, self.mlm
+
+    def _once(self, kind: Kind, load: Callable[[str], Any]) -> Any:
+        if kind not in self._loaded:
+            with self._lock:
+                if kind not in self._loaded:
+                    self._loaded[kind] = load(self._names[kind])
+        return self._loaded[kind]
+
+    @property
     def tagger(self) -> Tagger:
         """The tagger."""
-        return load_tagger(self.tagger_name)
+        tagger: Tagger = self._once("tagger", load_tagger)
+        return tagger
 
-    @cached_property
+    @property
     def parser(self) -> ConstituencyParser:
         """The constituency parser."""
-        return load_parser(self.parser_name)
+        parser: ConstituencyParser = self._once("parser", load_parser)
+        return parser
 
-    @cached_property
+    @property
     def mlm(self) -> MaskedLanguageModel:
         """The masked language model."""
-        return load_masked_language_model(self.mlm_name)
+        mlm: MaskedLanguageModel = self._once(
+            "mlm", partial(load_masked_language_model, dtype=self.dtype)
+        )
+        return mlm
+
+    def fingerprint(self, kind: Kind) -> str:
+        """What identifies a model; those that are shipped are not loaded for it."""
+        if self._names[kind] == EMBEDDED:
+            return embedded_fingerprint(kind)
+        model: Tagger | ConstituencyParser | MaskedLanguageModel = getattr(self, kind)
+        return model.fingerprint
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Token, ...]]:
-        """The tokens of each text."""
-        return self.tagger.tag(texts)
+        """The tokens of each text; the other models are loaded meanwhile."""
+        tagger = self.tagger
+        if not self._others.ident:
+            with self._lock:
+                if not self._others.ident:
+                    self._others.start()
+        return tagger.tag(texts)
 
     def parse(self, sentences: Sequence[Sequence[Token]]) -> list[str | None]:
         """The tree of each sentence."""
         return self.parser.parse(sentences)
 
-    def suggest(self, given: tuple[int, Sequence[Request]]) -> list[Words]:
+    def suggest(self, requests: Sequence[Request], top: int) -> list[Words]:
         """So many words for the first mask of each text, among those that it may be."""
-        top, requests = given
-        return self.mlm.suggest(
-            [text for text, _ in requests], top, [among for _, among in requests]
-        )
+        texts, among = zip(*requests, strict=True)
+        return self.mlm.suggest(texts, top, among)
 
 
 class KeptModels:
     """The models of a build, with what they answered before.
 
     Args:
-        loaded: the models in this process, which are loaded for their fingerprints.
+        loaded: the models in this process.
         engine: answers what is not known.
         cache: keeps answers.
     """
@@ -97,11 +135,47 @@ class KeptModels:
         self.tagger: Tagger = KeptTagger(loaded, engine, cache)
         self.parser: ConstituencyParser = KeptParser(loaded, engine, cache)
         self.mlm: MaskedLanguageModel = KeptMaskedLM(loaded, engine, cache)
+        self._cache = cache
+        versions = [version(name) for name in ("textblob", "vaderSentiment")]
+        self._scorers = f"shifts {versions} {source_fingerprint('s2lct.builder.language')}"
+
+    def shifts(self, text: str, longer: Sequence[str]) -> list[float]:
+        """How far longer forms of a text are from it in sentiment; see `lexicon.shift`."""
+        keys = [json.dumps([text, each]) for each in longer]
+
+        def scored(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+            yield from ((key, str(shift(*json.loads(key))).encode()) for key in missing)
+
+        found = predictions(self._cache, self._scorers, keys, scored)
+        return [float(found[key]) for key in keys]
 
 
 class _Kept:
     def __init__(self, loaded: LoadedModels, engine: Engine[LoadedModels], cache: Cache) -> None:
         self._loaded, self._engine, self._cache = loaded, engine, cache
+
+    def _answers(
+        self,
+        kind: str,
+        model: Tagger | ConstituencyParser | MaskedLanguageModel,
+        asked: Mapping[str, Given],
+        ask: Callable[[LoadedModels, Sequence[Given]], Sequence[Made]],
+        as_bytes: Callable[[Made], bytes],
+        length: Callable[[Sequence[Given]], Sequence[int]],
+    ) -> dict[str, bytes]:
+        """What a model answers, by key: what is kept, and the rest, equally long ones together."""
+
+        def answered(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+            given = [asked[key] for key in missing]
+            parts = _parts(length(given))
+            pieces = ([given[number] for number in part] for part in parts)
+            for number, made in self._engine.map(ask, pieces):
+                for place, answer in zip(parts[number], made, strict=True):
+                    yield missing[place], as_bytes(answer)
+
+        # Whatever an answer depends on: the weights, and the code that asks.
+        key = f"{kind} {model.fingerprint} {source_fingerprint('s2lct.builder.models')}"
+        return predictions(self._cache, key, list(asked), answered)
 
 
 class KeptTagger(_Kept):
@@ -110,17 +184,18 @@ class KeptTagger(_Kept):
     @property
     def fingerprint(self) -> str:
         """The tagger's."""
-        return self._loaded.tagger.fingerprint
+        return self._loaded.fingerprint("tagger")
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Token, ...]]:
         """Tokens of each text; see `Tagger.tag`."""
-
-        def tagged(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-            parts = list(_parts(missing, TAGGED_AT_ONCE))
-            for number, tokens in self._engine.map(LoadedModels.tag, parts):
-                yield from zip(parts[number], map(_TOKENS.dump_json, tokens), strict=True)
-
-        kept = predictions(self._cache, f"tags {self.fingerprint}", texts, tagged)
+        kept = self._answers(
+            "tags",
+            self,
+            {text: text for text in texts},
+            LoadedModels.tag,
+            _TOKENS.dump_json,
+            lambda given: [0] * len(given),
+        )
         return [_TOKENS.validate_json(kept[text]) for text in texts]
 
 
@@ -130,45 +205,44 @@ class KeptParser(_Kept):
     @property
     def fingerprint(self) -> str:
         """The parser's."""
-        return self._loaded.parser.fingerprint
+        return self._loaded.fingerprint("parser")
 
     def parse(self, sentences: Sequence[Sequence[Token]]) -> list[str | None]:
         """Bracketed trees; see `ConstituencyParser.parse`."""
         keys = [_TOKENS.dump_json(tuple(sentence)).decode() for sentence in sentences]
-        tokens_of = dict(zip(keys, sentences, strict=True))
-
-        def parsed(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-            parts = list(_parts(missing, PARSED_AT_ONCE))
-            given = ([tokens_of[key] for key in part] for part in parts)
-            for number, trees in self._engine.map(LoadedModels.parse, given):
-                yield from zip(
-                    parts[number], ((tree or "").encode() for tree in trees), strict=True
-                )
-
-        kept = predictions(self._cache, f"trees {self.fingerprint}", keys, parsed)
+        kept = self._answers(
+            "trees",
+            self,
+            dict(zip(keys, sentences, strict=True)),
+            LoadedModels.parse,
+            lambda tree: (tree or "").encode(),
+            lambda given: list(map(len, given)),
+        )
         return [kept[key].decode() or None for key in keys]
 
 
 class KeptMaskedLM(_Kept):
-    """A masked language model whose answers are kept, by batches.
-
-    The last digits of a score depend on the texts that share a forward pass: a batch is kept, and
-    found again, as a whole.
-    """
+    """A masked language model whose answers are kept, by text and the words to choose from."""
 
     @property
     def fingerprint(self) -> str:
         """The masked language model's."""
-        return self._loaded.mlm.fingerprint
+        return self._loaded.fingerprint("mlm")
 
-    @property
+    @cached_property
     def words(self) -> Sequence[str]:
         """Every word that it can suggest."""
-        return self._loaded.mlm.words
 
-    def batches(self, texts: Sequence[str]) -> list[list[int]]:
-        """The numbers of texts that share a forward pass."""
-        return self._loaded.mlm.batches(texts)
+        def listed(names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+            yield from ((name, json.dumps(self._loaded.mlm.words).encode()) for name in names)
+
+        model = f"words {self.fingerprint} {source_fingerprint('s2lct.builder.models')}"
+        words: list[str] = json.loads(predictions(self._cache, model, ["all"], listed)["all"])
+        return words
+
+    def lengths(self, texts: Sequence[str]) -> list[int]:
+        """How long each text is to the model."""
+        return self._loaded.mlm.lengths(texts)
 
     def suggest(
         self,
@@ -178,30 +252,18 @@ class KeptMaskedLM(_Kept):
     ) -> list[Words]:
         """Words for the first mask of each text; see `MaskedLanguageModel.suggest`."""
         requests = list(zip(texts, among or [None] * len(texts), strict=True))
-        of_text: dict[str, dict[Request, None]] = {}
-        for request in requests:
-            of_text.setdefault(request[0], {})[request] = None
-        distinct = list(of_text)
-        batches: dict[str, list[Request]] = {}
-        for numbers in self.batches(distinct):
-            batch = [request for number in numbers for request in of_text[distinct[number]]]
-            batches[json.dumps([(text, _digest(words)) for text, words in batch])] = batch
-
-        def suggested(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-            parts = list(_parts(missing, BATCHES_AT_ONCE))
-            given = ((top, [request for key in part for request in batches[key]]) for part in parts)
-            for number, found in self._engine.map(LoadedModels.suggest, given):
-                answers = iter(found)
-                for key in parts[number]:
-                    yield key, _WORDS.dump_json(list(islice(answers, len(batches[key]))))
-
-        model = f"first {top} words {self.fingerprint}"
-        kept = predictions(self._cache, model, list(batches), suggested)
-        answers: dict[Request, Words] = {}
-        for key, batch in batches.items():
-            answers.update(zip(batch, _WORDS.validate_json(kept[key]), strict=True))
-        # A text that is too long for the model is in no batch.
-        return [answers.get(request, ()) for request in requests]
+        keys = [json.dumps([text, _digest(words)]) for text, words in requests]
+        # Requests about one text stand side by side: it is read once for them.
+        asked = dict(zip(keys, requests, strict=True))
+        kept = self._answers(
+            f"first {top} words in {self._loaded.dtype}",
+            self,
+            {key: asked[key] for key in sorted(asked)},
+            partial(LoadedModels.suggest, top=top),
+            _WORDS.dump_json,
+            lambda given: self.lengths([text for text, _ in given]),
+        )
+        return [_WORDS.validate_json(kept[key]) for key in keys]
 
 
 @lru_cache(maxsize=256)
@@ -211,6 +273,11 @@ def _digest(words: frozenset[str] | None) -> str:
     return hashlib.sha256("\n".join(sorted(words)).encode()).hexdigest()[:16]
 
 
-def _parts(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
+def _parts(lengths: Sequence[int]) -> list[list[int]]:
+    """The numbers of texts in parts for workers, equally long ones in one part."""
+    parts: list[list[int]] = []
+    for equal in same_lengths(range(len(lengths)), lengths, lambda _: AT_ONCE):
+        if not parts or len(parts[-1]) + len(equal) > AT_ONCE:
+            parts.append([])
+        parts[-1] += equal
+    return parts

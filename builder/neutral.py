@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
-from s2lct.builder.corpus.collect import Collector, Corpus
+from s2lct.builder.corpus.collect import Corpus, corpus_of
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.language.fluency import known_words, proper_words
 from s2lct.builder.language.natural_text import detokenise, sentence_case
+from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
-from s2lct.labels import Label
 
 SUBJECTIVITY = "nltk:subjectivity"
 NONE = "none"
@@ -31,21 +30,13 @@ _HINT = (
 )
 
 
-def read_neutral(
-    spec: str,
-    *,
-    text_column: str | None = None,
-    label_column: str | None = None,
-    label_map: Mapping[str, Label] | None = None,
-) -> Corpus | None:
+def read_neutral(spec: str, **columns: Any) -> Corpus | None:
     """Read neutral sentences.
 
     Args:
         spec: ``nltk:subjectivity``, ``none``, or a corpus of neutral sentences such as
             ``csv:PATH``, whose own labels are not looked at.
-        text_column: see `read_corpus`.
-        label_column: see `read_corpus`.
-        label_map: see `read_corpus`.
+        columns: see `read_corpus`.
 
     Raises:
         CorpusError: they cannot be read.
@@ -54,13 +45,7 @@ def read_neutral(
         return None
     if spec == SUBJECTIVITY:
         return _read_subjectivity()
-    corpus = read_corpus(
-        spec,
-        text_column=text_column,
-        label_column=label_column,
-        label_map=label_map,
-        labelled=False,
-    )
+    corpus = read_corpus(spec, **columns, labelled=False)
     neutral = tuple(replace(sentence, label="neutral", score=None) for sentence in corpus.sentences)
     return replace(corpus, sentences=neutral)
 
@@ -71,16 +56,18 @@ def _read_subjectivity() -> Corpus:
     The data is lower-cased: a sentence with a word that English capitalises, or that reviews do not
     have, is left out, since a name in it would lack its capital.
     """
-    collector = Collector("subjectivity", skip_duplicates=True)
-    for number, line in enumerate(_lines(), start=1):
-        words = _WORD.findall(line)
-        if _PLAIN.fullmatch(line.strip()) is None or any(map(_may_be_name, words)):
-            collector.skipped["may hold a name"] += 1
-            continue
-        text = sentence_case(detokenise(line))
-        if collector.usable(text):
-            collector.add(f"plot-{number}", text, "neutral", raw=line)
-    return collector.corpus(
+    lines = _lines()
+    sentences = [
+        Sentence(
+            "subjectivity", f"plot-{number}", sentence_case(detokenise(line)), "neutral", raw=line
+        )
+        for number, line in enumerate(lines, start=1)
+        if _PLAIN.fullmatch(line.strip()) and not any(map(_may_be_name, _WORD.findall(line)))
+    ]
+    return corpus_of(
+        "subjectivity",
+        sentences,
+        skipped={"may hold a name": len(lines) - len(sentences)},
         description="Objective sentences of plot summaries from imdb.com (Pang and Lee 2004), "
         "stored lower-cased",
         licence="CC BY 4.0 by NLTK's index",
@@ -94,14 +81,10 @@ def _may_be_name(word: str) -> bool:
 def _lines() -> list[str]:
     import nltk
 
-    for folder in map(Path, nltk.data.path):
-        plain, archive = folder / "corpora" / _MEMBER, folder / "corpora" / "subjectivity.zip"
-        try:
-            if plain.is_file():
-                return plain.read_bytes().decode("latin-1").splitlines()
-            if archive.is_file():
-                with zipfile.ZipFile(archive) as file:
-                    return file.read(_MEMBER).decode("latin-1").splitlines()
-        except (OSError, KeyError, zipfile.BadZipFile) as error:
-            raise CorpusError(f"{SUBJECTIVITY}: cannot be read: {error}", hint=_HINT) from error
-    raise CorpusError(f"{SUBJECTIVITY}: is not in NLTK's data folders", hint=_HINT)
+    try:
+        with nltk.data.find(f"corpora/{_MEMBER}").open() as file:
+            return file.read().decode("latin-1").splitlines()  # type: ignore[no-any-return]
+    except LookupError:
+        raise CorpusError(f"{SUBJECTIVITY}: is not in NLTK's data folders", hint=_HINT) from None
+    except (OSError, zipfile.BadZipFile) as error:
+        raise CorpusError(f"{SUBJECTIVITY}: cannot be read: {error}", hint=_HINT) from error

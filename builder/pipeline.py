@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from s2lct.builder import write
 from s2lct.builder.annotations import Annotations
-from s2lct.builder.capabilities.files import load_capabilities, recorded
-from s2lct.builder.capabilities.schema import Capability
+from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.corpus.collect import Corpus, without_conflicts
+from s2lct.builder.corpus.collect import without_conflicts
 from s2lct.builder.corpus.read import read_corpus
-from s2lct.builder.fluent_form import FluentForm, Pool
+from s2lct.builder.domains import load_domain
+from s2lct.builder.fluent_form import FluentForm, Inputs
 from s2lct.builder.kept_models import KeptModels, LoadedModels
 from s2lct.builder.language.grammar import ReferenceGrammar
-from s2lct.builder.language.lexicon import SCORERS, Lexicon
+from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import parsed_sentences
 from s2lct.builder.neutral import read_neutral
-from s2lct.builder.records import Expansion, Family, Seed, Sentence, Source
+from s2lct.builder.records import Expansion, Family, Seed, Source
 from s2lct.builder.stages import choose, compose, confirm, search
 from s2lct.builder.stages.compose import PAIRINGS
-from s2lct.builder.stages.mask import Filling, Problem, fill, mask
+from s2lct.builder.stages.mask import fill, mask
 from s2lct.cache import Cache
-from s2lct.engines import Engine, InProcess, RayEngine
+from s2lct.engines import Engine, InProcess, RayEngine, beside_each_other
 from s2lct.errors import BuildError, SuiteError
 from s2lct.files import check_folder_out, check_only_ours, locked, sha256_of, whole_folder
 from s2lct.identity import fingerprint_of, package_fingerprint
@@ -40,8 +39,7 @@ from s2lct.suite.write import files_of_suite
 
 Rows = dict[str, list[dict[str, Any]]]
 SEEDS_AT_ONCE = 100
-"""Of the paper's form; which masked texts share a forward pass, and so the last digits of scores,
-depends on it."""
+"""Of the paper's form: few enough that their fillings fit into memory."""
 
 
 def build_suite(config: BuildConfig) -> dict[str, dict[str, int]]:
@@ -62,52 +60,24 @@ def build_suite(config: BuildConfig) -> dict[str, dict[str, int]]:
         if (described := _built_before(inputs.config, out, recorded)) is not None:
             counts: dict[str, dict[str, int]] = described["counts"]
             return counts
-        counted: dict[str, Counter[str]] = {each.id: Counter() for each in inputs.capabilities}
+        counted: dict[str, Counter[str]] = defaultdict(Counter)
         with kept_models(inputs) as models:
             if config.templates == "paper":
                 families = paper_families(inputs, models, counted)
                 rows = {id: list(write.rows(group)) for id, group in families.items()}
             else:
                 rows = _fluent_rows(inputs, models, counted)
-        if not any(rows.values()):
-            raise BuildError(
-                f"--corpus {config.corpus}: no capability's search found a sentence",
-                hint="use a larger corpus; `s2lct capabilities --show LC2` says what is looked for",
-            )
-        counts = {name: {of: found[of] for of in write.COUNTED} for name, found in counted.items()}
+        check_found(config, any(rows.values()))
+        counts = {
+            name: {"found": counted[name]["found"], "suggested": counted[name]["suggested"]}
+            | write.counts_of(group)
+            for name, group in rows.items()
+        }
         with whole_folder(out, ours=files_of_suite(out)) as folder:
             write.write_suite(
                 inputs.config, inputs.capabilities, rows, counts, inputs.corpora, recorded, folder
             )
     return counts
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """What a build is made of, annotations apart.
-
-    Attributes:
-        config: its options, the capabilities' ids as their files write them.
-        capabilities: what is built.
-        corpora: the corpus, and the neutral sentences beside it.
-        lexicon: says what words mean.
-        grammar: says what may stand where.
-        loaded: the models.
-        recorded: what decides what is built, as JSON: options, fingerprints, versions.
-    """
-
-    config: BuildConfig
-    capabilities: Sequence[Capability]
-    corpora: Sequence[Corpus]
-    lexicon: Lexicon
-    grammar: ReferenceGrammar
-    loaded: LoadedModels
-    recorded: dict[str, Any]
-
-    @property
-    def sentences(self) -> Sequence[Sentence]:
-        """The sentences of all corpora."""
-        return [sentence for corpus in self.corpora for sentence in corpus.sentences]
 
 
 def read_inputs(config: BuildConfig) -> Inputs:
@@ -116,10 +86,11 @@ def read_inputs(config: BuildConfig) -> Inputs:
     Raises:
         S2lctError: something of it cannot be read or loaded.
     """
-    capabilities = load_capabilities(config.capabilities, config.capability_files)
+    domain = load_domain(config.domain)
+    capabilities = load_capabilities(config.capabilities, config.capability_files, domain)
     if config.capabilities:
         config = config.model_copy(update={"capabilities": tuple(c.id for c in capabilities)})
-    options = config.result_options
+    options = config.result_options | {"domain": domain.name}
     lexicon = Lexicon.load()
     grammar = ReferenceGrammar.load()
     progress = bar("corpus", None)
@@ -130,25 +101,36 @@ def read_inputs(config: BuildConfig) -> Inputs:
     }
     # First what may be missing: reading the corpus can take long.
     neutral = read_neutral(config.neutral, **columns)
-    corpus = read_corpus(config.corpus, **columns)
+    corpus = read_corpus(config.corpus, **columns, cleaned=config.templates == "fluent")
     corpora = without_conflicts([corpus, neutral]) if neutral else [corpus]
     progress(1, f"{sum(len(each.sentences) for each in corpora):,} sentences")
-    loaded = LoadedModels(config.tagger, config.parser, config.mlm)
+    loaded = LoadedModels(config.tagger, config.parser, config.mlm, config.dtype)
     recorded_inputs = {
         "options": options,
-        "capabilities": fingerprint_of(list(map(recorded, capabilities))),
+        "capabilities": fingerprint_of([each.model_dump(mode="json") for each in capabilities]),
+        "domain": fingerprint_of(domain.model_dump(mode="json")),
         "corpus": corpus.fingerprint,
         "neutral": neutral.fingerprint if neutral else "",
-        "lexicon": lexicon.fingerprint,
-        "grammar": grammar.fingerprint,
-        "scorers": [each.described for each in SCORERS.values() if config.templates == "fluent"],
-        "tagger": loaded.tagger.fingerprint,
-        "parser": loaded.parser.fingerprint,
-        "mlm": loaded.mlm.fingerprint,
+        "tagger": loaded.fingerprint("tagger"),
+        "parser": loaded.fingerprint("parser"),
+        "mlm": loaded.fingerprint("mlm"),
         "versions": write.package_versions(),
         "package": package_fingerprint(),
     }
-    return Inputs(config, capabilities, corpora, lexicon, grammar, loaded, recorded_inputs)
+    return Inputs(config, domain, capabilities, corpora, lexicon, grammar, loaded, recorded_inputs)
+
+
+def check_found(config: BuildConfig, found: bool) -> None:
+    """Refuse a corpus of which nothing can be built.
+
+    Raises:
+        BuildError: nothing was found.
+    """
+    if not found:
+        raise BuildError(
+            f"--corpus {config.corpus}: no capability's search found a sentence",
+            hint="use a larger corpus; `s2lct capabilities --show LC2` says what is looked for",
+        )
 
 
 @contextmanager
@@ -161,7 +143,7 @@ def kept_models(inputs: Inputs) -> Iterator[KeptModels]:
     with ExitStack() as opened:
         engine: Engine[LoadedModels] = InProcess(inputs.loaded)
         if config.engine == "ray":
-            make = partial(LoadedModels, config.tagger, config.parser, config.mlm)
+            make = partial(LoadedModels, config.tagger, config.parser, config.mlm, config.dtype)
             engine = opened.enter_context(RayEngine(make))
         yield KeptModels(inputs.loaded, engine, opened.enter_context(Cache()))
 
@@ -199,31 +181,19 @@ def _fluent_rows(inputs: Inputs, models: KeptModels, counted: Mapping[str, Count
         chosen = [each for each in inputs.capabilities if config.is_annotated(each.id) == annotated]
         if not chosen:
             continue
-        form = FluentForm(
-            config,
-            chosen,
-            inputs.lexicon,
-            inputs.grammar,
-            models,
-            annotations if annotated else None,
-        )
-        families = fluent_families(form, inputs.sentences, counted)
+        form = FluentForm(inputs, chosen, models, annotations if annotated else None, counted)
+        families = fluent_families(form)
         rows |= {id: list(write.rows(group, form.annotations)) for id, group in families.items()}
     return rows
 
 
-def fluent_families(
-    form: FluentForm, sentences: Sequence[Sentence], counted: Mapping[str, Counter[str]]
-) -> dict[str, list[Family]]:
-    """The families of each capability; ``counted`` takes the counts of the closing table."""
-    pools: dict[str, dict[str, Pool]] = {capability.id: {} for capability in form.capabilities}
-    for slot in form.slots(sentences):
-        pools[slot.capability][slot.name] = Pool(form, slot)
+def fluent_families(form: FluentForm) -> dict[str, list[Family]]:
+    """The families of each capability."""
     progress = bar("compose", len(form.capabilities))
     seeds: dict[str, list[Seed]] = {}
-    for each in form.capabilities:
-        seeds[each.id] = form.compose(each, pools[each.id])
-        counted[each.id]["found"] = sum(pool.found for pool in pools[each.id].values())
+    composed = beside_each_other(form.compose, form.capabilities)
+    for each, group in zip(form.capabilities, composed, strict=True):
+        seeds[each.id] = group
         progress(1)
     used: dict[str, Source] = {
         source.text: source for group in seeds.values() for seed in group for source in seed.sources
@@ -232,17 +202,18 @@ def fluent_families(
     expansions = [
         expansion
         for each in form.capabilities
-        for expansion in form.expand(
-            seeds[each.id], each.form("fluent"), extended, counted[each.id]
-        )
+        for expansion in form.expand(each, seeds[each.id], extended)
     ]
-    return form.choose(seeds, expansions, counted)
+    return form.choose(seeds, expansions)
 
 
 def paper_families(
     inputs: Inputs, models: KeptModels, counted: Mapping[str, Counter[str]]
 ) -> dict[str, list[Family]]:
-    """The families of each capability in the paper's form; see `fluent_families`."""
+    """The families of each capability in the paper's form.
+
+    ``counted`` takes how many sentences were found and expansions suggested.
+    """
     config, capabilities, sentences = inputs.config, inputs.capabilities, inputs.sentences
     forms = {capability.id: capability.form("paper") for capability in capabilities}
     seeds: list[Seed] = []
@@ -255,7 +226,7 @@ def paper_families(
                 models.tagger,
                 models.parser,
                 inputs.lexicon,
-                most=max(config.most_seeds, PAIRINGS),
+                most=max(config.seeds, PAIRINGS),
                 seed=config.seed,
             )
             for slot, rules in forms[capability.id].search.items()
@@ -265,12 +236,11 @@ def paper_families(
             capability.id,
             forms[capability.id],
             found,
-            most=config.most_seeds,
+            most=config.seeds,
             seed=config.seed,
         )
         progress(1)
     chosen: dict[str, list[Expansion]] = {}
-    fillings: dict[Problem, list[Filling]] = {}
     progress = bar("expand", len(seeds))
     for start in range(0, len(seeds), SEEDS_AT_ONCE):
         batch = seeds[start : start + SEEDS_AT_ONCE]
@@ -290,30 +260,21 @@ def paper_families(
                 paper=True,
             )
         ]
-        found_words = fill([each for _, each in masked], models.mlm, known=fillings)
+        found_words = fill([each for _, each in masked], models.mlm)
         filled = [(*both, words) for both, words in zip(masked, found_words, strict=True)]
         for seed, _, words in filled:
-            counted[seed.capability].update(masked=1, suggestions=len(words))
-        passed, rejected = confirm.confirmed_in_paper_form(
-            filled, forms, models.tagger, inputs.lexicon
-        )
-        for (name, reason), number in rejected.items():
-            counted[name][f"rejected_{reason.name.lower()}"] += number
+            counted[seed.capability]["suggested"] += len(words)
+        passed = confirm.confirmed_in_paper_form(filled, forms, models.tagger, inputs.lexicon)
         chosen |= choose.choose_in_paper_form(
             batch, passed, per_seed=config.expansions, seed=config.seed
         )
         progress(len(batch))
-    families: dict[str, list[Family]] = {}
-    for capability in capabilities:
-        group = [seed for seed in seeds if seed.capability == capability.id]
-        families[capability.id] = _without_duplicates(group, chosen)
-        kept = sum(len(family.expansions) for family in families[capability.id])
-        counted[capability.id].update(
-            duplicates=sum(len(chosen[seed.id]) for seed in group) - kept,
-            seeds=len(group),
-            expansions=kept,
+    return {
+        capability.id: _without_duplicates(
+            [seed for seed in seeds if seed.capability == capability.id], chosen
         )
-    return families
+        for capability in capabilities
+    }
 
 
 def _without_duplicates(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Literal
 
 from s2lct.builder.language.grammar import Node, read_tree
@@ -20,7 +19,8 @@ class Sentence:
     """A labelled sentence of a corpus, by its id within the corpus.
 
     ``text`` is detokenised, ``raw`` as the corpus's file has it; ``split`` is empty if there is
-    none, ``score`` the sentiment in [0, 1] where the corpus gives one.
+    none, ``score`` the sentiment in [0, 1] where the corpus gives one, ``rank`` how late it serves:
+    those of a lower one come first.
     """
 
     corpus: str
@@ -30,6 +30,7 @@ class Sentence:
     split: str = ""
     score: float | None = None
     raw: str = ""
+    rank: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,26 +138,12 @@ class Extension:
         return sentence_id(self.text)
 
 
-class Rejection(str, Enum):
-    """Why an extension was rejected.
-
-    One of the paper's three criteria, its words are too unlikely, or they move the sentiment.
-    """
-
-    PART_OF_SPEECH = "part of speech"
-    NOT_NEUTRAL = "not neutral"
-    SPECIFICATION = "specification"
-    UNLIKELY = "unlikely"
-    SENTIMENT = "sentiment moved"
-
-
 @dataclass(frozen=True, slots=True)
 class Extended:
-    """An extension that tagger and parser bear out; ``rejected`` says why it is left out, if so."""
+    """An extension that tagger and parser bear out."""
 
     extension: Extension
     parsed: ParsedSentence
-    rejected: Rejection | None = None
 
 
 @dataclass(frozen=True, slots=True)

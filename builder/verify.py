@@ -10,41 +10,37 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from s2lct.builder.annotations import LEAST_ANNOTATORS
 from s2lct.builder.capabilities.schema import Capability, Form, Template
 from s2lct.builder.language.lexicon import is_polarity_shifter
+from s2lct.builder.write import counts_of
 from s2lct.labels import LABELS
 from s2lct.plain_text import plain
-from s2lct.suite.read import WrittenSuite, description_faults, examine, faults_told
-from s2lct.suite.tables import COUNTERPART, ORIGINS, SUITE_FILE, reading_of
+from s2lct.suite.read import WrittenSuite, examine, faults_in
+from s2lct.suite.tables import CONTRAST, ORIGINS, SUITE_FILE
 
 Row = Mapping[str, Any]
 _WORD = re.compile(r"[\w']+")
-_COUNTED = (("seed", "seeds"), ("expansion", "expansions"), (COUNTERPART, "counterparts"))
 _MOST_FAULTS_OF_A_ROW = 5
-LEAST_SUM = 3
-"""Of the two best grades of a part, in suites of any version."""
 _SHOWN = 200
 
 
 def verify_suite(folder: Path) -> list[str]:
     """Every broken invariant of a suite, each named with its file, row and rule.
 
-    What the reader of suites refuses comes first (hashes, ids, links, places of inserted words);
-    what it takes is looked into further.
+    What the reader of suites takes (hashes, ids, links, places of inserted words) is looked into
+    further; otherwise there is what it refuses.
 
     Raises:
-        SuiteError: the folder holds no suite at all.
+        SuiteError: the folder holds no suite, or its ``suite.json`` describes none.
     """
-    suite = examine(folder)
-    faults = list(map(str, suite.faults))
-    if any(description_faults(suite.described)):
+    suite, faults = examine(folder)
+    if faults:
         return faults
     for data in suite.described["capabilities"]:
         try:
             form = Capability.model_validate(data).form(suite.described["options"]["templates"])
         except ValidationError as error:
-            why = plain("; ".join(faults_told(error)), _SHOWN)
+            why = plain("; ".join(faults_in(error)), _SHOWN)
             faults.append(f"{SUITE_FILE}: {data['id']} is no specification: {why}")
         else:
             faults += _config_faults(suite.rows.get(data["id"], ()), form, suite.described)
@@ -54,16 +50,10 @@ def verify_suite(folder: Path) -> list[str]:
 def _count_faults(suite: WrittenSuite) -> Iterator[str]:
     described = suite.described
     for name, rows in suite.rows.items():
-        kinds = Counter(row["kind"] for row in rows)
-        for kind, column in _COUNTED:
+        for column, number in counts_of(rows).items():
             counted = described["counts"][name].get(column, 0)
-            if counted != kinds[kind]:
-                yield f"{name}: {kinds[kind]} {column}, {SUITE_FILE} counts {counted}"
-    # Older suites say nothing of annotators.
-    found = reading_of(row for rows in suite.rows.values() for row in rows)
-    recorded = described.get("reading")
-    if recorded != found and (found["read"] or recorded is not None):
-        yield f"{SUITE_FILE}: reading is {recorded}, its rows' annotations come to {found}"
+            if counted != number:
+                yield f"{name}: {number} {column}, {SUITE_FILE} counts {counted}"
 
 
 def _config_faults(rows: Sequence[Row], form: Form, described: Mapping[str, Any]) -> Iterator[str]:
@@ -76,10 +66,8 @@ def _config_faults(rows: Sequence[Row], form: Form, described: Mapping[str, Any]
         if row["text"] in texts:
             yield f"{where}: its text is also that of {texts[row['text']]}"
         texts[row["text"]] = where
-        if row["seed_id"] not in seeds:
-            continue  # named already
         seed = seeds[row["seed_id"]]
-        found = [*_annotation_faults(row), *_label_faults(row, form)]
+        found = [*_label_faults(row, form)]
         if row["kind"] == "expansion":
             found += _expansion_faults(row, seed, is_fluent=is_fluent)
         else:
@@ -93,7 +81,7 @@ def _seed_faults(row: Row, seed: Row, *, is_fluent: bool) -> Iterator[str]:
         yield f"a {row['kind']} has no inserted words"
     if is_fluent and not all(is_part(each["used"], each["text"]) for each in row["sources"]):
         yield "a sentence of it is not the corpus's, whole or without a part"
-    if row["kind"] == COUNTERPART:
+    if row["kind"] == CONTRAST:
         if not set(row["labels"]).isdisjoint(seed["labels"]):
             yield "its labels are not opposite to its seed's"
         if row["sources"] != seed["sources"]:
@@ -149,7 +137,7 @@ def is_part(used: str, text: str) -> bool:
 def _label_faults(row: Row, form: Form) -> Iterator[str]:
     """Whether the labels are those of a template of the capability with as many slots."""
     templates: Sequence[Template] = form.templates
-    if row["kind"] == COUNTERPART:
+    if row["kind"] == CONTRAST:
         templates = [each.counterpart for each in templates if each.counterpart is not None]
     sources = [LABELS[source["label"]] for source in row["sources"]]
     allowed = [
@@ -159,12 +147,3 @@ def _label_faults(row: Row, form: Form) -> Iterator[str]:
     ]
     if tuple(LABELS[label] for label in row["labels"]) not in allowed:
         yield "its labels are not those of its capability"
-
-
-def _annotation_faults(row: Row) -> Iterator[str]:
-    """Grades that would not have let it into the suite."""
-    for part in sorted({each["of"] for each in row["verdicts"]}):
-        grades = {v["reader"]: v["natural"] for v in row["verdicts"] if v["of"] == part}
-        best = sorted(grades.values(), reverse=True)[:LEAST_ANNOTATORS]
-        if len(best) < LEAST_ANNOTATORS or 0 in grades.values() or sum(best) < LEAST_SUM:
-            yield f"its annotations would not let it pass: {part} {grades}"

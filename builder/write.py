@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
@@ -9,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.builder.annotations import Annotations
-from s2lct.builder.capabilities.files import recorded
 from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.records import Family, Seed, Sentence, sentence_id
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
+from s2lct.suite.tables import CONTRAST
 from s2lct.suite.write import write_suite_files
 
 _RECORDED_PACKAGES = (
@@ -36,22 +37,14 @@ _RECORDED_PACKAGES = (
     "vaderSentiment",
 )
 
+COUNTED = {"seeds": "seed", "expansions": "expansion", "counterparts": CONTRAST}
+"""What ``suite.json`` counts of each capability, and the kind of rows that it is."""
 
-COUNTED = (
-    "found",
-    "seeds",
-    "masked",
-    "suggestions",
-    "rejected_part_of_speech",
-    "rejected_not_neutral",
-    "rejected_specification",
-    "rejected_unlikely",
-    "duplicates",
-    "expansions",
-    "counterparts",
-    "rejected_sentiment",
-)
-"""What is counted of each capability on the way."""
+
+def counts_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """How many seeds, expansions and contrasts there are among rows of a capability."""
+    kinds = Counter(row["kind"] for row in rows)
+    return {name: kinds[kind] for name, kind in COUNTED.items()}
 
 
 def rows(
@@ -70,7 +63,7 @@ def rows(
         yield row
         if (contrast := family.contrast) is not None:
             yield _row_of(contrast) | {
-                "kind": "counterpart",
+                "kind": CONTRAST,
                 "seed_id": seed.id,
                 "verdicts": _annotations(annotations, contrast.id, texts),
             }
@@ -165,10 +158,7 @@ def write_suite(
         "corpus": _described(corpora[0]),
         "neutral": _described(corpora[1]) if len(corpora) > 1 else None,
         "models": {name: inputs[name] for name in ("parser", "tagger", "mlm")},
-        "lexicon": inputs["lexicon"],
-        "scorers": inputs["scorers"],
-        "grammar": inputs["grammar"],
-        "capabilities": [recorded(capability) for capability in capabilities],
+        "capabilities": [each.model_dump(mode="json", exclude_none=True) for each in capabilities],
         "counts": counts,
     }
     write_suite_files(folder, rows, described)

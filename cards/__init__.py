@@ -29,7 +29,6 @@ def render_dataset_card(
     suite: Mapping[str, Any],
     examples: Mapping[str, Mapping[str, str]],
     repo: str | None = None,
-    harness: Mapping[str, str] | None = None,
 ) -> str:
     """The README of a suite: YAML that `datasets` reads, then prose.
 
@@ -37,14 +36,12 @@ def render_dataset_card(
         suite: the contents of ``suite.json``.
         examples: for each config what `example_of` gives.
         repo: the Hub id it is published under; None for a suite in a folder.
-        harness: for each config its split in the config that other harnesses read; None without.
     """
-    return _render(
-        "dataset_card.md.jinja",
+    return render(
+        "dataset_card.md",
         suite=suite,
         examples=examples,
         repo=repo,
-        harness=harness,
         licence=hub_licence(suite["corpus"]["licence"]),
         size_category=size_category(sum(file["rows"] for file in suite["files"].values())),
         origins=_origins(suite["files"].values()),
@@ -58,26 +55,6 @@ def _origins(files: Iterable[Mapping[str, Any]]) -> str:
         found.update(file.get("origins", {}))
     said = [f"{found[name]:,} {words}" for name, words in _ORIGINS.items() if found[name]]
     return " and ".join([", ".join(said[:-1])] * bool(said[:-1]) + said[-1:])
-
-
-def render_metric_card(repo: str) -> str:
-    """The README of the metric's Space, which scores on the dataset of the same name."""
-    return _render("metric_card.md.jinja", repo=repo)
-
-
-def render_metric_page(repo: str) -> str:
-    """The page that the metric's Space shows."""
-    return _render("metric_page.html.jinja", repo=repo)
-
-
-def render_leaderboard_card(results: str, dataset: str) -> str:
-    """The README of the leaderboard's Space."""
-    return _render("leaderboard_card.md.jinja", results=results, dataset=dataset)
-
-
-def render_results_card(repo: str) -> str:
-    """The README of a dataset of results."""
-    return _render("results_card.md.jinja", repo=repo)
 
 
 def markdown(text: str) -> str:
@@ -99,7 +76,8 @@ def size_category(rows: int) -> str:
     return next((name for most, name in _SIZES.items() if rows < most), "1M<n<10M")
 
 
-def _render(template: str, **values: Any) -> str:
+def render(card: str, **values: Any) -> str:
+    """A card or page, such as ``metric_card.md``, from the template of that name beside this."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -110,5 +88,5 @@ def _render(template: str, **values: Any) -> str:
         autoescape=False,
     )
     environment.filters["markdown"] = markdown
-    source = resources.files(__package__).joinpath(template).read_text("utf-8")
+    source = resources.files(__package__).joinpath(f"{card}.jinja").read_text("utf-8")
     return environment.from_string(source).render(**values)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from s2lct.analysis.coverage.measure import Measured
     from s2lct.analysis.diversity import Comparison
     from s2lct.analysis.explain.report import ExplanationFile
-    from s2lct.analysis.reproduce.runner import Reproduction
+    from s2lct.analysis.reproduce.runner import PaperTable
     from s2lct.analysis.retrain import Matrix
     from s2lct.analysis.study import StudyResult
 
@@ -63,7 +63,7 @@ def show_retrained(matrix: Matrix, *, out: Path, suite: str) -> None:
     coverage.coverage,
     "s2lct coverage dist/s2lct --model embedded-2class --reference embedded",
     "s2lct coverage S²LCT=dist/s2lct CheckList=sentiment_mft.jsonl.gz \\\n"
-    "    --model embedded-2class --reference embedded --curve coverage.png",
+    "    --model embedded-2class --reference embedded",
 )
 def show_coverage(measured: list[Measured], *, model: str) -> None:
     """Coverage of each suite, alone and together."""
@@ -115,11 +115,10 @@ def show_diversity(found: Comparison) -> None:
     "s2lct reproduce mncover-table1 --model embedded-2class --reference embedded \\\n"
     "    --checklist sentiment_mft.jsonl.gz --out tables/",
 )
-def show_reproduced(made: Reproduction, *, out: Path) -> None:
-    """The paper's table, and the verdict."""
-    for table in made.tables:
+def show_reproduced(made: list[PaperTable], *, out: Path) -> None:
+    """The paper's table."""
+    for table in made:
         console.print(table.table())
-    console.print(made.verdict)
     show(f"Written to {out}")
 
 

@@ -69,7 +69,7 @@ def s2lct(
     "s2lct build --out dist/mine --corpus csv:reviews.csv",
 )
 def show_build(built: commands.Built) -> None:
-    """What happened to each capability, and where the suite is."""
+    """How many cases there are, and where the suite is."""
     config = built.config
     console.print(closing_table(built.counts))
     if empty := [name for name, count in built.counts.items() if not count["seeds"]]:
@@ -83,18 +83,16 @@ def show_build(built: commands.Built) -> None:
 
 
 def closing_table(counts: Mapping[str, Mapping[str, int]]) -> Table:
-    """What happened to each capability: of what never happened there is no column."""
+    """How many sentences were found, expansions suggested, and how many cases there are."""
     columns = next(iter(counts.values()))
     totals = {column: sum(count[column] for count in counts.values()) for column in columns}
-    shown = [column for column in columns if totals[column]]
     return Table(
-        ["", *(column.removeprefix("rejected_").replace("_", "\n") for column in shown)],
+        ["", *columns],
         [
-            [name, *(f"{count[column]:,}" for column in shown)]
+            [name, *(f"{count[column]:,}" for column in columns)]
             for name, count in {**counts, "all": totals}.items()
         ],
         title="S²LCT suite",
-        caption="found: sentences; behind suggestions, why some were rejected",
     )
 
 
@@ -126,9 +124,6 @@ def show_curated(
     if curated.is_finished:
         given = " ".join(f"--annotations {path}" for path in annotations if path.exists())
         show(f"All is read. Build with the same options and {given}")
-    else:
-        for name in curated.annotators:
-            show(f"{name} has {len(last.left(name)):,} {last.round} left to read")
     if curated.sheets:
         show(f"Sheets to fill ({len(curated.sheets)}), and what to do: {curated.sheets[0].parent}")
     number, labels, grades = last.annotations.agreement()

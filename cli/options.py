@@ -12,7 +12,6 @@ import typer
 from typer.models import ParameterInfo
 
 from s2lct.cli.console import error_console, warnings_shown
-from s2lct.command import without_return_type
 from s2lct.progress import shown_bars
 
 PUBLISHING = "Publish"
@@ -82,7 +81,7 @@ def examples(*lines: str) -> str:
 def _parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     """A function's parameters as typer reads them, without what pydantic checks."""
     written = inspect.unwrap(function)
-    without_return_type(written)
+    written.__annotations__.pop("return", None)  # may be imported for type checkers alone
     types, hints = get_type_hints(written), get_type_hints(written, include_extras=True)
     parameters = {}
     for name, each in inspect.signature(written).parameters.items():

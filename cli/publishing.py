@@ -12,7 +12,7 @@ from s2lct.cli.console import console, note, show
 from s2lct.cli.options import PUBLISHING, Panel
 from s2lct.dataset_script.dataset import publish_dataset
 from s2lct.dataset_script.install import NAME, Installed, install
-from s2lct.dataset_script.results import publish_model_result, publish_results
+from s2lct.dataset_script.results import publish_results
 from s2lct.dataset_script.space import publish_leaderboard, publish_metric
 from s2lct.leaderboard.commands import results
 
@@ -51,7 +51,6 @@ for _function, _example in (
         "    --dataset ORG/s2lct --dry-run",
     ),
     (publish_results, "results results/vader.json --to ORG/s2lct-results --dry-run"),
-    (publish_model_result, "model-result results/ORG--MODEL.json --create-pr --dry-run"),
 ):
     _name, *_ = _example.split()
     Panel(publish).shows(_function, f"s2lct publish {_example}", name=_name)(show_lines)
@@ -62,10 +61,7 @@ for _function, _example in (
 )
 def show_installed(installed: Installed) -> None:
     """What the short name stands for now."""
-    again = " again" if installed.again else ""
-    show(f"Installed version {installed.version} of {installed.source}{again}.")
-    if installed.replaced is not None and not installed.again:
-        show(f"It replaces version {installed.replaced}: {NAME} stands for one version at a time.")
+    show(f"Installed version {installed.version} of {installed.source}.")
     show(f'  load_dataset("{NAME}", "{installed.configs[0]}", split="test")')
     show(f'  evaluate.load("{NAME}")\nConfigs: {", ".join(installed.configs)}.')
     if installed.shadow is not None:

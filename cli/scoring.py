@@ -32,7 +32,7 @@ SCORING = Panel(app, "Score models")
     name="score",
 )
 def show_scores(scores: score_models.Scores, *, format: Format = "table") -> None:
-    """Failure rates side by side, and where they were written."""
+    """Figures side by side, and where they were written."""
     write = note if format == "json" else console.print
     if format == "json":
         show_json(scores.as_json())
@@ -50,11 +50,6 @@ def show_scores(scores: score_models.Scores, *, format: Format = "table") -> Non
                 f"{of.requests:,} answers of {days}, {of.prompt_tokens:,} tokens read, "
                 f"{of.completion_tokens:,} written. It cannot be scored again."
             )
-        if (given := result.model.predictions) is not None:
-            write(
-                f"{result.model.name}: given predictions ({given.file}); they cannot be scored "
-                "again, and are no submission to a leaderboard."
-            )
     if scores.failed:
         raise ScoringError(
             f"{len(scores.failed)} models could not be scored: {', '.join(scores.failed)}",
@@ -69,7 +64,7 @@ def show_scores(scores: score_models.Scores, *, format: Format = "table") -> Non
     "s2lct report results/ checklist-results/ --suite checklist:FILE --html report.html",
 )
 def show_report(results: list[Result]) -> None:
-    """Failure rates side by side, and the words that broke each model."""
+    """Figures side by side, and the words that broke each model."""
     from s2lct.leaderboard.site.report import by_suite, shown_name, worst_first
 
     suites = by_suite(results)
@@ -115,7 +110,7 @@ def show_comparison(
             )
     first_name, second_name = (result.model.name for result in compared.results)
     for table in comparison_tables(
-        first_name, second_name, compared.by_capability, compared.both_sides
+        first_name, second_name, compared.by_capability, compared.consistency
     ):
         console.print(table)
         console.print()
@@ -123,7 +118,7 @@ def show_comparison(
 
 @SCORING.shows(
     holding.gate,
-    "s2lct gate results/vader.json --max LC4=20 --max mean=30 --min both-sides=60",
+    "s2lct gate results/vader.json --max LC4=20 --max mean=30 --min consistency=60",
     "s2lct gate results/new.json --no-worse-than main.json",
 )
 def show_gate(gate: holding.Gate, *, format: Format = "table") -> None:

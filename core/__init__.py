@@ -23,18 +23,14 @@ from typing import Any
 
 __version__: str
 _MODULES = {
-    "builder.commands": (
-        "build",
-        "capabilities",
-        "curate",
-        "export",
-        "inspect",
-        "verify",
-    ),
+    "builder.commands": ("build", "capabilities", "curate", "export", "inspect", "verify"),
+    "suite.cases": ("load_suite",),
     "suite.checklist": ("import_checklist",),
     "leaderboard.commands.results": ("build_leaderboard", "check", "compare", "gate", "report"),
     "leaderboard.commands.score_models": ("score_models",),
-    "leaderboard.in_python": ("load_suite", "score"),
+    "leaderboard.models.language_model": ("LabelPrompt", "LanguageModel"),
+    "leaderboard.results.write": ("write_result",),
+    "leaderboard.scoring.score": ("score",),
     "leaderboard.integrations.callback": ("CapabilityCallback",),
     "analysis.commands.coverage": ("coverage", "masks"),
     "analysis.commands.models": ("explain", "retrain"),
@@ -42,7 +38,7 @@ _MODULES = {
     "analysis.commands.suites": ("diversity", "export_study", "import_annotations"),
     "dataset_script.dataset": ("publish_dataset",),
     "dataset_script.install": ("install",),
-    "dataset_script.results": ("publish_model_result", "publish_results"),
+    "dataset_script.results": ("publish_results",),
     "dataset_script.space": ("publish_leaderboard", "publish_metric"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

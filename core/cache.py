@@ -84,8 +84,9 @@ class Cache:
             self._file.executemany("insert or replace into predictions values (?, ?, ?)", rows)
 
     def close(self) -> None:
-        """Close the file; the cache is not used afterwards."""
-        self._file.close()
+        """Close the file; whoever asks afterwards gets an error."""
+        with self._lock:
+            self._file.close()
 
     def __enter__(self) -> Cache:
         return self

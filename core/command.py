@@ -18,7 +18,6 @@ Result = TypeVar("Result")
 
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Share = Annotated[float, Field(gt=0, le=1)]
 """Not nothing, such as 0.25."""
 RandomSeed = Annotated[int, Field(ge=0, lt=2**32)]
 """What every library takes."""
@@ -59,7 +58,7 @@ def command(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
     Raises:
         OptionError: when it is called with an argument that its parameter cannot have.
     """
-    without_return_type(function)
+    function.__annotations__.pop("return", None)  # may be imported for type checkers alone
     signature = inspect.signature(function)
 
     @cache
@@ -83,11 +82,6 @@ def command(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
         return function(*bound.args, **bound.kwargs)
 
     return call
-
-
-def without_return_type(function: Callable[..., Any]) -> None:
-    """Forget what a function returns, which may be imported for type checkers alone."""
-    function.__annotations__.pop("return", None)
 
 
 def option_error(error: ValidationError) -> OptionError:

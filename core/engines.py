@@ -13,10 +13,13 @@ import sys
 import tempfile
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from threading import Lock, current_thread, local, main_thread
 from typing import Any, Generic, Protocol, TypeVar
 
 from s2lct.errors import BuildError
@@ -28,6 +31,8 @@ Made = TypeVar("Made")
 
 AHEAD = 2
 """Most pieces of a worker at a time: what it does, and what it does next."""
+BESIDE = 2
+"""So many parts of a command's own work go on at a time."""
 RETRIES = 3
 """So often is a piece asked again whose worker dies."""
 CONNECT_SECONDS = 5.0
@@ -58,7 +63,7 @@ class Engine(Protocol[AnyWorker]):
 
 
 class InProcess(Generic[Worker]):
-    """Does everything here, one after the other."""
+    """Does everything here, several pieces beside each other where there are several cores."""
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
@@ -66,9 +71,11 @@ class InProcess(Generic[Worker]):
     def map(
         self, ask: Callable[[Worker, Given], Made], given: Iterable[Given]
     ) -> Iterator[tuple[int, Made]]:
-        """Ask for each in turn; see `Engine`."""
-        for number, piece in enumerate(given):
-            yield number, ask(self.worker, piece)
+        """Ask for each; see `Engine`."""
+        import torch
+
+        on_cpu = not torch.cuda.is_available()
+        yield from enumerate(batches_at_once(partial(ask, self.worker), given, on_cpu=on_cpu))
 
 
 class RayEngine(Generic[Worker]):
@@ -202,33 +209,80 @@ def _first_line(error: BaseException) -> str:
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
+def beside_each_other(work: Callable[[Given], Made], given: Sequence[Given]) -> Iterator[Made]:
+    """What ``work`` makes of each, in order, two of them at a time.
+
+    While one waits for models, the other applies rules. Where one fails, or the command is
+    interrupted, what has not begun never does.
+    """
+    pool = ThreadPoolExecutor(BESIDE, "s2lct-work")
+    try:
+        yield from pool.map(work, given)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+class _Threads:
+    """The threads that torch computes in, shared by all who ask, as long as anybody does.
+
+    Each computes by itself: a small network gains little from several threads on one batch, and the
+    number of threads that share a matrix product changes the last bits of what comes out.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._here, self._users, self.number = Lock(), local(), 0, 0
+
+    @property
+    def is_one(self) -> bool:
+        """Whether this very thread is one of them."""
+        return getattr(self._here, "computes", False)
+
+    @contextmanager
+    def __call__(self) -> Iterator[ThreadPoolExecutor]:
+        """As many as torch has threads in the main thread."""
+        import torch
+
+        def begin() -> None:
+            self._here.computes = True
+            torch.set_num_threads(1)
+
+        with self._lock:
+            if not self._users:
+                # A thread that begins later takes over what another set last: 1, by `begin`.
+                if not self.number or current_thread() is main_thread():
+                    self.number = torch.get_num_threads()
+                self._pool = ThreadPoolExecutor(self.number, "s2lct", begin)
+            self._users += 1
+        try:
+            yield self._pool
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    self._pool.shutdown()
+
+
+threads = _Threads()
+
+
 def batches_at_once(
     work: Callable[[Given], Made], given: Iterable[Given], *, on_cpu: bool
 ) -> Iterator[Made]:
     """What ``work`` makes of each batch, in order, each computed by one thread; few are held.
-
-    A small network gains little from several threads on one batch; and the number of threads that
-    share a matrix product changes the last bits of what comes out.
 
     Args:
         work: computes one batch with torch.
         given: the batches.
         on_cpu: whether torch computes on the CPU; a GPU takes one batch after the other.
     """
-    import torch
-
-    threads = torch.get_num_threads() if on_cpu else 1
-    if threads == 1:
+    if threads.is_one or not on_cpu:
         yield from map(work, given)
         return
-    try:
-        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            running: deque[Future[Made]] = deque()
-            for batch in given:
-                running.append(pool.submit(work, batch))
-                if len(running) > threads:
-                    yield running.popleft().result()
-            while running:
+    with threads() as pool:
+        running: deque[Future[Made]] = deque()
+        for batch in given:
+            running.append(pool.submit(work, batch))
+            if len(running) > threads.number:
                 yield running.popleft().result()
-    finally:
-        torch.set_num_threads(threads)
+        while running:
+            yield running.popleft().result()

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from importlib.metadata import requires
 from importlib.util import find_spec
-from typing import Any
 
 from s2lct.hub_calls import without_token
-
-_REQUIREMENT = re.compile(r"""(?P<name>[\w.-]+).*;.*\bextra\s*==\s*["'](?P<extra>[\w-]+)["']""")
-_FOR_DEVELOPERS = "dev"
 
 
 class S2lctError(Exception):
@@ -27,14 +22,13 @@ class S2lctError(Exception):
 
     exit_status = 1
 
-    def __init__(self, problem: str, *, hint: str) -> None:
+    def __init__(self, problem: str, hint: str) -> None:
         self.problem = without_token(problem)
         self.hint = without_token(hint)
-        super().__init__(f"{self.problem}\n  → {self.hint}")
+        super().__init__(self.problem, self.hint)  # what it is pickled with, too
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Be pickled and copied whole: a worker's error is raised where it is read."""
-        return partial(type(self), hint=self.hint), (self.problem,), self.__dict__
+    def __str__(self) -> str:
+        return f"{self.problem}\n  → {self.hint}"
 
 
 class OptionError(S2lctError):
@@ -71,12 +65,6 @@ class SuiteError(ScoringError):
     """A folder is not a suite, or its files do not fit together."""
 
 
-class GateError(ScoringError):
-    """Results cannot be held against bounds: no verdict on them, so the status is another."""
-
-    exit_status = 2
-
-
 class AnnotationError(S2lctError):
     """A filled-in form cannot be read, or holds something that is no answer."""
 
@@ -89,21 +77,16 @@ class PublishError(S2lctError):
     """Something cannot be published as it is, or the Hub refused it."""
 
 
-class VersionError(PublishError):
-    """A version that does not follow from what changed."""
-
-
 class S2lctWarning(UserWarning):
     """Something that a user may want to know, and that stops nothing."""
 
 
 def extra_of(module: str) -> str | None:
     """The extra that brings a module such as ``matplotlib.pyplot``; None if no extra brings it."""
-    package = module.partition(".")[0].casefold()
-    for match in map(_REQUIREMENT.match, requires("s2lct") or []):
-        if match and match["extra"] != _FOR_DEVELOPERS and match["name"].casefold() == package:
-            return match["extra"]
-    return None
+    package = re.escape(module.partition(".")[0])
+    extra = rf"{package or '-'}\b.*\bextra *== *.(?!dev\b)([\w-]+)"
+    found = (re.match(extra, line, re.IGNORECASE) for line in requires("s2lct") or [])
+    return next((match[1] for match in found if match), None)
 
 
 def require(*packages: str) -> None:

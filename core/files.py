@@ -8,7 +8,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,8 +17,6 @@ from s2lct.errors import OutputError
 from s2lct.identity import content_id
 
 _BLOCK = 1 << 20
-_LONGEST_NAME = 100
-"""Bytes of a name that a longer one is made of."""
 
 
 def cache_folder() -> Path:
@@ -62,7 +60,7 @@ def sha256_of(path: Path) -> str:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file as `whole_file` does: it is there whole or not at all."""
+    """Write a file that is there whole or not at all, as `whole_file` does."""
     with whole_file(path) as file:
         file.write(content)
 
@@ -76,8 +74,8 @@ def write_text(path: Path, content: str) -> None:
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write that takes its name when it is whole, or never.
 
-    It is written beside its place under a random name that did not exist before, so that no link
-    is followed and no two writers meet. The folder it is to lie in is made.
+    It is written beside its place under a random name, so that no two writers meet. The folder it
+    is to lie in is made.
 
     Raises:
         OutputError: there can be no file of that name.
@@ -101,8 +99,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 def whole_folder(path: Path, *, ours: Collection[str] = ()) -> Iterator[Path]:
     """A folder to fill that takes its name when it is whole, or never.
 
-    It is filled beside its place under a random name, as `whole_file` does, and takes the place of
-    what was there before. A link to a folder is followed.
+    It is filled beside its place and replaces what was there before. A link is followed.
 
     Args:
         path: the folder.
@@ -114,24 +111,18 @@ def whole_folder(path: Path, *, ours: Collection[str] = ()) -> Iterator[Path]:
     """
     check_folder_out(path)
     target = Path(os.path.realpath(path))
-    check_only_ours(target, ours)
-    target.parent.mkdir(parents=True, exist_ok=True)
     partial, old = _partial(target), _partial(target)
-    partial.mkdir()
+    partial.mkdir(parents=True)
     try:
         yield partial
         check_only_ours(target, ours)
-        if not target.exists():
-            partial.rename(target)
-            return
-        target.rename(old)
-        try:
-            partial.rename(target)
-        except BaseException:
-            old.rename(target)
-            raise
-        shutil.rmtree(old)
+        if target.exists():
+            target.rename(old)
+        partial.rename(target)
+        shutil.rmtree(old, ignore_errors=True)
     finally:
+        if old.exists() and not target.exists():
+            old.rename(target)
         shutil.rmtree(partial, ignore_errors=True)
 
 
@@ -164,18 +155,12 @@ def check_only_ours(folder: Path, ours: Collection[str], *, option: str = "") ->
 
 def _partial(path: Path) -> Path:
     """A name beside a path that nobody can know."""
-    name = path.name if len(os.fsencode(path.name)) <= _LONGEST_NAME else path.stem[:20]
-    return path.with_name(f".{name}.{secrets.token_hex(8)}.partial")
+    return path.with_name(f".s2lct-{secrets.token_hex(8)}.partial")
 
 
 @contextmanager
-def locked(path: Path, *, by: str = "build", option: str = "--out") -> Iterator[None]:
-    """Hold a file or folder, for one process at a time; the lock lies in our own cache.
-
-    Args:
-        path: what is held; it need not exist.
-        by: what else may hold it.
-        option: that names another.
+def locked(path: Path, option: str = "--out") -> Iterator[None]:
+    """Hold a file or folder that an option names; the lock lies in our own cache.
 
     Raises:
         OutputError: another process holds it.
@@ -189,46 +174,39 @@ def locked(path: Path, *, by: str = "build", option: str = "--out") -> Iterator[
             yield
     except Timeout:
         raise OutputError(
-            f"{option} {path}: another {by} is writing there",
+            f"{option} {path}: another process is writing there",
             hint=f"wait for it to end, or choose another {option}",
         ) from None
 
 
-def check_files_out(**options: Path | None) -> None:
-    """`check_file_out` of options by their names, such as ``html=path``; None is not given."""
-    for name, path in options.items():
-        if path is not None:
-            check_file_out(path, f"--{name.replace('_', '-')}")
-
-
-def check_file_out(path: Path, option: str = "", *, folder: bool = False) -> None:
+def check_file_out(path: Path | None, option: str = "", *, folder: bool = False) -> None:
     """Refuse a name that nothing can be written under, before work is put into its contents.
 
     Args:
-        path: it and folders above it need not exist.
+        path: it and folders above it need not exist; None is not checked.
         option: what the user gave it by, such as ``--html``; named in the error.
         folder: it is to be a folder.
 
     Raises:
         OutputError: something else is there, or nothing can be.
     """
-    named = f"{option} {path}".strip()
+    if path is None:
+        return
+    kind, problem = "folder" if folder else "file", ""
     try:
-        if stat.S_ISDIR(path.stat().st_mode) != folder:
-            raise OutputError(
-                f"{named}: is {'no folder' if folder else 'a folder'}",
-                hint=f"name a {'folder' if folder else 'file'} to write",
-            )
+        mode = path.stat().st_mode
+        if not (stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode)):
+            problem = f"is no {kind}"
+        elif folder and path.is_mount():
+            problem = "is mounted, and cannot be replaced"
     except FileNotFoundError:
-        pass
+        above = next(place for place in path.absolute().parents if place.exists())
+        if not os.access(above, os.W_OK | os.X_OK):
+            problem = f"nothing may be written in {above}"
     except (OSError, ValueError) as error:  # ValueError: a null character
-        why = getattr(error, "strerror", None) or error
-        raise OutputError(f"{named}: cannot be written ({why})", hint="name another") from error
-    if folder and path.is_mount():
-        raise OutputError(f"{named}: a mounted folder stays", hint="name a folder within it")
-    above = next(place for place in path.absolute().parents if place.exists())
-    if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
-        raise OutputError(f"{named}: nothing may be written in {above}", hint="name another")
+        problem = str(error)
+    if problem:
+        raise OutputError(f"{option} {path}: {problem}".strip(), hint=f"name another {kind}")
 
 
 def check_folder_out(path: Path, option: str = "") -> None:
@@ -236,29 +214,6 @@ def check_folder_out(path: Path, option: str = "") -> None:
     check_file_out(path, option, folder=True)
 
 
-def read_json_lines(
-    lines: Iterable[str | bytes], refused: Callable[[int, BaseException], Exception]
-) -> Iterator[tuple[int, Any]]:
-    """The value of each line that is not blank, with the line's number.
-
-    Args:
-        lines: of a file, from the first on.
-        refused: makes, of a line's number and of what is wrong with it, the error to raise.
-
-    Raises:
-        OSError: the file ends too early, or cannot be read.
-    """
-    number = 0
-    try:
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                yield number, json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise refused(number, error) from error
-    except EOFError as error:  # of a compressed file that was cut
-        raise OSError(str(error)) from error
-
-
 def as_json_lines(values: Iterable[Any]) -> str:
-    """Values as the text of such a file."""
+    """Values as the text of a file of JSON lines."""
     return "".join(json.dumps(value) + "\n" for value in values)

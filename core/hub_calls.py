@@ -1,20 +1,14 @@
-"""Asking a Hub: no code of a stranger's is run, and no token gets into a message.
-
-Every call of a library that may go to a Hub or read a stranger's model stands behind one of these.
-"""
+"""Asking a Hub: no code of a stranger's is run, and no token gets into a message."""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from s2lct.plain_text import plain
-
-if TYPE_CHECKING:
-    from datasets import Dataset
 
 _TOKEN = re.compile(r"\b(?:hf|api)_[A-Za-z0-9_-]{8,}")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(@[\w./-]+)?", re.ASCII)
@@ -52,45 +46,34 @@ def causes_of(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-@contextmanager
-def hub_call() -> Iterator[None]:
-    """Around whatever may ask a Hub: an error that leaves it repeats no token.
-
-    Servers echo what they were sent, and their words stand in the errors of every client library.
-    """
-    try:
-        yield
-    except Exception as error:
-        for cause in causes_of(error):
-            cause.args = tuple(
-                without_token(part) if isinstance(part, str) else part for part in cause.args
-            )
-            if isinstance(message := getattr(cause, "server_message", None), str):
-                cause.server_message = without_token(message)  # type: ignore[attr-defined]
-        raise
-
-
 def pretrained(kind: Any, name: Any, **options: Any) -> Any:
     """``kind.from_pretrained(name, …)``, without running code that lies beside the weights.
 
     Left to themselves the Auto classes ask on the terminal whether to run it. A `ValueError` says
     that it can only be loaded by code of its own.
     """
-    with hub_call():
-        try:
-            return kind.from_pretrained(name, trust_remote_code=False, **options)
-        except ValueError as error:
-            if "trust_remote_code" not in str(error):
-                raise
-            # The library's own words tell how to have it run.
-            raise ValueError(
-                "it needs code of its own, and what is downloaded is never run"
-            ) from error
+    try:
+        return kind.from_pretrained(name, trust_remote_code=False, **options)
+    except ValueError as error:
+        if "trust_remote_code" not in str(error):
+            raise
+        # The library's own words tell how to have it run.
+        raise ValueError("it needs code of its own, and what is downloaded is never run") from error
 
 
-def data_set(name: str, config: str | None = None, **options: Any) -> Dataset:
-    """``datasets.load_dataset``, which runs no scripts from version 4 on."""
-    from datasets import load_dataset
+def commit_of(name: str, revision: str | None = None) -> str:
+    """The commit of a model that a revision stands for; without a network what the cache has.
 
-    with hub_call():
-        return load_dataset(name, config, **options)
+    The Hub is asked once: downloads that fail are tried again for half a minute.
+    """
+    from huggingface_hub import HfApi, constants, try_to_load_from_cache
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        seconds = constants.HF_HUB_ETAG_TIMEOUT
+        return HfApi().model_info(name, revision=revision, timeout=seconds).sha or ""
+    except Exception as error:  # whatever the client's HTTP library raises
+        kept = try_to_load_from_cache(name, "config.json", revision=revision)
+        if isinstance(error, HfHubHTTPError) or not isinstance(kept, str):
+            raise
+        return Path(kept).parent.name

@@ -19,7 +19,7 @@ _SEPARATOR = "\x1f"
 
 def content_id(*parts: str) -> str:
     """A short hash of the parts: 16 hexadecimal digits."""
-    return hashlib.sha256(_SEPARATOR.join(parts).encode()).hexdigest()[:16]
+    return hashlib.sha256(_SEPARATOR.join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def shuffle_key(seed: int, *parts: str) -> bytes:
@@ -41,14 +41,10 @@ def fingerprint_of(data: Any) -> str:
 
 
 @cache
-def package_fingerprint(*others: str) -> str:
-    """SHA-256 over this package's source and data, as far as they decide what is built.
-
-    Those of other packages, such as ``s2lct.analysis``, go in where they are named. Weights are
-    left out: models have fingerprints of their own.
-    """
+def source_fingerprint(*packages: str) -> str:
+    """SHA-256 over the source and data of packages; models have fingerprints of their weights."""
     digest = hashlib.sha256()
-    for name in ("s2lct", "s2lct.builder", "s2lct.suite", *others):
+    for name in packages:
         folder = Path(str(resources.files(name)))
         # In a wheel all packages lie within the first.
         for path in sorted(folder.glob("*") if name == "s2lct" else folder.rglob("*")):
@@ -56,3 +52,8 @@ def package_fingerprint(*others: str) -> str:
                 content = hashlib.sha256(path.read_bytes()).hexdigest()
                 digest.update(f"{name}/{path.relative_to(folder).as_posix()}\n{content}\n".encode())
     return digest.hexdigest()
+
+
+def package_fingerprint(*others: str) -> str:
+    """`source_fingerprint` of what decides what is built, and of other packages."""
+    return source_fingerprint("s2lct", "s2lct.builder", "s2lct.suite", *others)

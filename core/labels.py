@@ -71,26 +71,21 @@ def check_label_map(label_map: str | Mapping[Any, Any] | None) -> dict[str, str]
     if label_map is None:
         return None
     if isinstance(label_map, str):  # a label holds no "=", and the name of a class may
-        pairs: list[tuple[Any, Any]] = [
-            (name, label) for name, _, label in (p.rpartition("=") for p in label_map.split(","))
-        ]
+        split = (part.rpartition("=") for part in label_map.split(","))
+        pairs: list[tuple[Any, Any]] = [(name, label) for name, _, label in split]
     else:
         pairs = [*label_map.items()] if isinstance(label_map, Mapping) else []
-    checked: dict[str, str] = {}
-    for key, value in pairs:
-        name, label = str(key).strip(), str(value).strip().lower()
-        if is_integer(value) and value in range(len(LABELS)):
-            label = LABELS[int(value)]
-        if not name or name in checked or label not in LABELS:
-            raise ScoringError(
-                f"--label-map {label_map}: {key}={value} gives no class a label of its own",
-                hint=f"give each class one of {', '.join(LABELS)}, once",
-            )
-        checked[name] = label
-    if not checked:
+    checked = {
+        str(name).strip(): LABELS[int(label)]
+        if is_integer(label) and label in range(len(LABELS))
+        else str(label).strip().lower()
+        for name, label in pairs
+    }
+    names_each_once = checked and "" not in checked and len(checked) == len(pairs)
+    if not names_each_once or not set(LABELS).issuperset(checked.values()):
         raise ScoringError(
-            f"--label-map {label_map!r}: names no class",
-            hint="write it like LABEL_0=negative,LABEL_1=positive, or as a dict in Python",
+            f"--label-map {label_map!r}: gives no label to each class, once",
+            hint=f"write it like LABEL_0=negative,LABEL_1=positive, with {', '.join(LABELS)}",
         )
     return checked
 
@@ -98,6 +93,20 @@ def check_label_map(label_map: str | Mapping[Any, Any] | None) -> dict[str, str]
 def is_integer(value: Any) -> bool:
     """Whether it is an integer of whatever library, and no boolean."""
     return not isinstance(value, bool) and isinstance(value, Integral)
+
+
+def checked_prompt(prompt: str) -> str:
+    r"""A prompt as it was given, in which ``\n`` is a new line.
+
+    Raises:
+        ScoringError: there is no place for the text in it.
+    """
+    if SLOT not in prompt:
+        raise ScoringError(
+            f"--prompt {prompt!r}: has no {SLOT}",
+            hint=f"write {SLOT} where the sentence belongs, as in {PROMPTS[0]!r}",
+        )
+    return prompt.replace("\\n", "\n")
 
 
 def space_behind(prompt: str) -> str:

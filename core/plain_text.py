@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Iterable
+
 REPLACEMENT = "�"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """What a spreadsheet takes for the beginning of a formula, in full width too."""
@@ -37,6 +41,13 @@ def spreadsheet_cell(value: object) -> object:
     if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA):
         return f"'{value}"
     return value
+
+
+def as_csv(rows: Iterable[Iterable[object]], end: str = "\n") -> str:
+    """Rows as the text of a CSV file, in which a spreadsheet runs nothing."""
+    file = io.StringIO()
+    csv.writer(file, lineterminator=end).writerows(map(spreadsheet_cell, row) for row in rows)
+    return file.getvalue()
 
 
 def words(text: str) -> frozenset[str]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from s2lct.plain_text import spreadsheet_cell
+from s2lct.plain_text import as_csv
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -16,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.table import Table as RichTable
 
-_STYLES = {"bold": "bold", "dim": "dim"}
+_STYLES = ("bold", "dim")
 _ANY_WIDTH = 10_000
 _WIDEST_HEAD = 20
 _WIDEST_NAME = 0.45
@@ -72,12 +70,10 @@ class Table:
 
     def csv(self) -> str:
         """The table as a CSV file, in which a spreadsheet runs nothing."""
-        written = io.StringIO()
-        writer = csv.writer(written, lineterminator="\n")
-        for cells in (self.columns, *self.rows):
-            values = [c.text if c.value is None else c.value for c in map(_cell, cells)]
-            writer.writerow([spreadsheet_cell(value) for value in values])
-        return written.getvalue()
+        lines = [map(_cell, cells) for cells in (self.columns, *self.rows)]
+        return as_csv(
+            [cell.text if cell.value is None else cell.value for cell in cells] for cells in lines
+        )
 
     def html(self) -> Markup:
         """The table as HTML, escaped."""
@@ -131,7 +127,8 @@ class Table:
             )
         for row in self.rows:
             cells = [_cell(row[number]) for number in numbers]
-            drawn.add_row(*(Text(cell.text, style=_STYLES.get(cell.kind, "")) for cell in cells))
+            styles = [cell.kind if cell.kind in _STYLES else "" for cell in cells]
+            drawn.add_row(*(Text(c.text, style=s) for c, s in zip(cells, styles, strict=True)))
         return drawn
 
 

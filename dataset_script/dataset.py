@@ -1,13 +1,7 @@
-"""Publish a suite as a versioned dataset, with ``eval.yaml``: a benchmark of the Hub.
-
-The Hub checks that file where it is pushed, and ``inspect eval hf/ORG/NAME/TASK`` runs it
-(inspect_ai/_eval/task/hf.py). Its tasks read a config of their own, `HARNESS`, a split a
-capability; the suite's own columns, and so its fingerprint, stay as they are.
-"""
+"""Publish a suite as a versioned dataset."""
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,18 +18,10 @@ from s2lct.dataset_script.hub import (
     RepoOption,
     require_repo,
 )
-from s2lct.errors import PublishError, VersionError
-from s2lct.labels import PROMPTS, SLOT
-from s2lct.suite.cases import Case, case_from, published_suite
-from s2lct.suite.harness import (
-    as_yaml,
-    by_capability,
-    harness_splits,
-    harness_table,
-    shared_answer,
-)
+from s2lct.errors import PublishError
+from s2lct.suite.cases import published_suite
 from s2lct.suite.read import WrittenSuite, read_suite
-from s2lct.suite.tables import ALL, HARNESS, KINDS, SPLIT, SUITE_FILE, example_of
+from s2lct.suite.tables import SUITE_FILE, example_of
 from s2lct.suite.versions import Version, changelog_with, compare, counted
 
 CHANGELOG = "CHANGELOG.md"
@@ -79,17 +65,17 @@ def publish_dataset(
         same = Publication(repo, "dataset", "", _files(written, repo, last), part=_DATA)
         if same.differs_from(hub.state(repo, "dataset", last.tag)) == ([], []):
             if wanted not in (None, last):
-                raise VersionError(
+                raise PublishError(
                     f"--version {wanted}: nothing changed since {last.tag} of {repo}",
                     hint=f"there is nothing to publish; load it with revision={last.tag!r}",
                 )
             return [f"nothing to do: {last.tag} of {repo} is this suite"]
         released = f"{repo}@{last.tag}"
-        before = read_suite(published_suite(released), released)
+        before = read_suite(published_suite(released))
         bump, lines = compare(before.rows, written.rows)
         new = last.after(bump)
         if wanted not in (None, new):
-            raise VersionError(
+            raise PublishError(
                 f"--version {wanted}: after {last} the next is {new}, because {bump.value}"
                 f"{': ' if lines else ''}{'; '.join(lines[:_SHOWN])}",
                 hint=f"publish it with --version {new}",
@@ -113,12 +99,10 @@ def _files(suite: WrittenSuite, repo: str, version: Version) -> dict[str, bytes]
     }
     described = suite.described | {"options": options, "version": str(version)}
     examples = {name: example_of(rows) for name, rows in suite.rows.items()}
-    card = render_dataset_card(described, examples, repo, harness_splits(suite.rows))
+    card = render_dataset_card(described, examples, repo)
     files = {
         "README.md": card.encode(),
         SUITE_FILE: (json.dumps(described, indent=2, sort_keys=True) + "\n").encode(),
-        "eval.yaml": _eval_yaml(suite).encode(),
-        **_harness_files(suite),
     }
     for file in suite.described["files"].values():
         files[file["path"]] = (suite.folder / file["path"]).read_bytes()
@@ -132,62 +116,3 @@ def _portable(value: Any) -> Any:
     kind, colon, location = value.rpartition(":")
     path = Path(location)
     return f"{kind}{colon}{path.name}" if path.is_absolute() else value
-
-
-def _cases(suite: WrittenSuite) -> list[Case]:
-    return [case_from(row) for row in suite.all_rows if row["kind"] in KINDS]
-
-
-def _harness_files(suite: WrittenSuite) -> dict[str, bytes]:
-    """The data of the config `HARNESS`, by path: a Parquet file a capability, without contrasts.
-
-    The same suite gives the same bytes.
-    """
-    import pyarrow.parquet as pq
-
-    parts = by_capability(_cases(suite))
-    files: dict[str, bytes] = {}
-    for capability, split in harness_splits(parts).items():
-        buffer = io.BytesIO()
-        pq.write_table(harness_table(parts[capability]), buffer, compression="zstd")
-        files[f"{_DATA}{HARNESS}/{split}.parquet"] = buffer.getvalue()
-    return files
-
-
-def task_id(config: str) -> str:
-    """The task of a config, in ``eval.yaml`` and in the results of models."""
-    return config.lower()
-
-
-def _eval_yaml(suite: WrittenSuite) -> str:
-    """The file: a task for all cases, and one for those of each capability."""
-    splits = {ALL: SPLIT} | harness_splits(by_capability(_cases(suite)))
-    prompt = {"template": PROMPTS[0].replace(SLOT, "{prompt}")}
-    tasks = [
-        {
-            "id": task_id(name),
-            "config": HARNESS,
-            "split": split,
-            "field_spec": {
-                "input": "text",
-                "target": "target",
-                "choices": "choices",
-                "metadata": ["id", "capability", "kind", "seed_id", "passes"],
-            },
-            "solvers": [
-                {"name": "prompt_template", "args": prompt},
-                {"name": "generate", "args": {"temperature": 0}},
-            ],
-            "scorers": [{"name": "pattern", "args": {"pattern": shared_answer()}}],
-        }
-        for name, split in splits.items()
-    ]
-    benchmark = {
-        "name": "S²LCT",
-        "description": "Behavioural tests for sentiment models, one linguistic capability at a "
-        "time. The value of a task is the share of its cases passed, in percent: 100 less the "
-        "failure rate.",
-        "evaluation_framework": "inspect-ai",
-        "tasks": tasks,
-    }
-    return as_yaml(benchmark)

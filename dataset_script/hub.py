@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from s2lct.errors import PublishError, S2lctError
-from s2lct.hub_calls import causes_of, hub_call, is_hub_id, reason_of, without_token
+from s2lct.hub_calls import causes_of, is_hub_id, reason_of, without_token
 from s2lct.suite.versions import Version
 
 if TYPE_CHECKING:
@@ -233,8 +233,7 @@ def refusals(action: str, repo: str, failed: str = "Nothing was changed by that"
     # The HTTP library's own base class: httpx or httpx2, as the client's version has it.
     lost = (HfHubHTTPError.__bases__[0], OfflineModeIsEnabled, ConnectionError, TimeoutError)
     try:
-        with hub_call():
-            yield
+        yield
     except S2lctError:
         raise
     except Exception as error:

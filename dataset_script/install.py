@@ -20,10 +20,10 @@ from s2lct.command import command
 from s2lct.dataset_script.hub import Hub
 from s2lct.errors import SuiteError
 from s2lct.files import files_in, locked, whole_folder, write_text
-from s2lct.hub_calls import data_set, is_hub_id
+from s2lct.hub_calls import is_hub_id
 from s2lct.progress import Bar, bar
 from s2lct.suite.cases import installed_folder, published_suite
-from s2lct.suite.read import WrittenSuite, read_description, read_suite
+from s2lct.suite.read import WrittenSuite, read_suite
 from s2lct.suite.tables import ALL, SPLIT, SUITE_FILE
 from s2lct.suite.versions import Version
 
@@ -41,16 +41,12 @@ class Installed:
         source: the folder, or the repository with the tag or branch.
         version: the suite's.
         configs: what ``load_dataset("s2lct", CONFIG)`` takes.
-        replaced: the version that they stood for before; None if there was none.
-        again: whether that was this very suite.
         shadow: a folder in the working directory that both libraries take instead, if any.
     """
 
     source: str
     version: str
     configs: tuple[str, ...]
-    replaced: str | None
-    again: bool
     shadow: Path | None
 
 
@@ -84,7 +80,7 @@ def install(
         called = _released(called, wanted)
         advance(1, f"download {called}")
         folder = published_suite(called)
-    written = read_suite(folder, called)
+    written = read_suite(folder)
     if not written.rows:
         raise SuiteError(f"{called}: the suite is empty", hint="build one with more seeds")
     if version not in (None, written.version):
@@ -92,9 +88,9 @@ def install(
             f"--version {version}: {called} is version {written.version}",
             hint=f"leave out --version, or name version {written.version}",
         )
-    target, before, shadow = installed_folder(), installed_suite(), Path.cwd() / NAME
+    target, shadow = installed_folder(), Path.cwd() / NAME
     with (
-        locked(target, by="installation", option="HF_DATASETS_CACHE"),
+        locked(target, "HF_DATASETS_CACHE"),
         whole_folder(target, ours=files_in(target)) as ready,
         TemporaryDirectory() as work,
     ):
@@ -105,8 +101,6 @@ def install(
         source=called,
         version=written.version,
         configs=(*written.rows, ALL),
-        replaced=before[0] if before else None,
-        again=before == (written.version, written.fingerprint),
         shadow=shadow if shadow.is_dir() else None,
     )
 
@@ -121,15 +115,6 @@ def _released(repo: str, wanted: Version | None) -> str:
         )
     chosen = wanted or max(released, default=None)
     return f"{repo}@{chosen.tag if chosen else 'main'}"
-
-
-def installed_suite() -> tuple[str, str] | None:
-    """Version and fingerprint of the suite that the literal name stands for."""
-    try:
-        described = read_description(installed_folder())
-    except SuiteError:
-        return None
-    return described["version"], described["fingerprint"]
 
 
 def _load(suite: WrittenSuite, work: Path, ready: Path, advance: Bar) -> None:
@@ -150,7 +135,7 @@ def _load(suite: WrittenSuite, work: Path, ready: Path, advance: Bar) -> None:
     try:
         for config in (*paths, ALL):
             advance(1, config)
-            data_set(str(folder), config, split=SPLIT, cache_dir=str(cache))
+            datasets.load_dataset(str(folder), config, split=SPLIT, cache_dir=str(cache))
     finally:
         if shown:
             datasets.enable_progress_bars()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from s2lct.cards import render_leaderboard_card, render_metric_card, render_metric_page
+from s2lct.cards import render
 from s2lct.command import command
 from s2lct.dataset_script.hub import (
     CreatePr,
@@ -57,8 +57,8 @@ def publish_metric(
     pinned = {name: version(name).partition("+")[0] for name in _REQUIREMENTS.split()}
     files = {
         METRIC_FILE.name: METRIC_FILE.read_bytes(),
-        "README.md": render_metric_card(repo).encode(),
-        "index.html": render_metric_page(repo).encode(),
+        "README.md": render("metric_card.md", repo=repo).encode(),
+        "index.html": render("metric_page.html", repo=repo).encode(),
         "requirements.txt": "".join(f"{name}=={pin}\n" for name, pin in pinned.items()).encode(),
         **dict(_package_files()),
     }
@@ -85,7 +85,8 @@ def publish_leaderboard(
         site = Path(folder)
         build_leaderboard(results=results, suite=[dataset], out=site)
         files = {path.name: path.read_bytes() for path in sorted(site.iterdir())}
-    files["README.md"] = render_leaderboard_card(results, dataset).encode()
+    card = render("leaderboard_card.md", results=results, dataset=dataset)
+    files["README.md"] = card.encode()
     return _publish_space(repo, "Publish the leaderboard", files, Hub(create_pr, dry_run))
 
 
@@ -114,5 +115,5 @@ def _shipped(entry: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
         if path.endswith(_SHIPPED):
             yield path, entry.read_bytes()
     elif entry.name not in _LEFT_OUT:
-        for inner in sorted(entry.iterdir(), key=lambda one: one.name):
+        for inner in sorted(entry.iterdir(), key=lambda entry: entry.name):
             yield from _shipped(inner, f"{path}/{inner.name}")

@@ -228,7 +228,8 @@ class Trainer:
             batch = self.gather([examples[i] for i in group])
             with torch.autocast("cpu", torch.bfloat16):
                 content = self.head.content(batch["first"], batch["last"], batch["shape"])
-                decoded = self.head.decode(self.head.annotate(content, None))
+                lengths = [content.shape[1] - 2] * len(content)
+                decoded = self.head.decode(self.head.annotate(content, None), lengths)
             for number, (chart, tags) in zip(group, decoded, strict=True):
                 leaves = list(zip(examples[number].words, tags, strict=True))
                 trees[number] = self.head.decoder.tree_from_chart(chart, leaves)

@@ -12,12 +12,12 @@ from s2lct.plain_text import plain, words
 
 ID_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,30}$"
 _LONGEST, _DIGITS = 31, 6
-_SUFFIXES = ("_ci_low", "_ci_high", "_seeds", "_expansions", "_both_sides")
+_SUFFIXES = ("_ci_low", "_ci_high", "_seeds", "_expansions", "_consistency")
 """Of columns of tables that have a column a capability."""
 _RESERVED = words(
-    "all answered_failure_rate both-sides both_sides both_sides_pairs capability cases chance "
+    "all answered_failure_rate consistency consistency consistency_pairs capability cases chance "
     "chance-corrected chance_corrected ci_high ci_low endpoint refusals unreadable "
-    "date failure_rate harness "
+    "date failure_rate "
     "interval kind label_rule licence mean model note one_answer one_answer_share options "
     "overall parameters pass-to-fail pass_to_fail passing_expansions "
     "prompt prompts prompts_high prompts_low prompts_mean prompts_pass_to_fail "
@@ -52,24 +52,19 @@ def capability_id_of(name: str) -> str:
     return f"{start or 'test'}-{digits}"
 
 
-def spelled(asked: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
+def spelled(names: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
     """Ids, given in any case, in the spelling they are known by, each once.
 
-    An id that is known as it stands is that one, whatever else differs from it in case alone; one
-    that is unknown, or that could be two of the known, stays as it was given.
-
-    >>> spelled(["lc4", "LCNegation", "lc77"], ["LC4", "LCnegation"])
-    ('LC4', 'LCnegation', 'lc77')
+    >>> spelled(["lc4", "LC4", "lc77"], ["LC4", "LC5"])
+    ('LC4', 'lc77')
     """
-    by_folded: dict[str, list[str]] = {}
-    for name in dict.fromkeys(known):
-        by_folded.setdefault(name.casefold(), []).append(name)
-
-    def of(name: str) -> str:
-        near = by_folded.get(name.casefold(), [])
-        return name if name in near or len(near) != 1 else near[0]
-
-    return tuple(dict.fromkeys(map(of, asked)))
+    of_folded = {name.casefold(): name for name in known}
+    exact = set(of_folded.values())
+    return tuple(
+        dict.fromkeys(
+            name if name in exact else of_folded.get(name.casefold(), name) for name in names
+        )
+    )
 
 
 def chosen(named: Iterable[str], known: Sequence[str], suite: str) -> tuple[str, ...]:

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from s2lct.errors import ScoringError
 from s2lct.files import is_folder, is_here
-from s2lct.hub_calls import causes_of, hub_call, reason_of
+from s2lct.hub_calls import causes_of, reason_of
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import chosen, natural_order
 from s2lct.suite.other_suites import SUITE_FORMS, is_spec, rows_of_spec
-from s2lct.suite.read import WrittenSuite, read_suite
+from s2lct.suite.read import read_suite
 from s2lct.suite.tables import (
     ALL,
-    COUNTERPART,
+    CONTRAST,
     KINDS,
     SPLIT,
     SUITE_FILE,
     Row,
-    checked_rows,
+    faults_of_rows,
     rows_fingerprint,
     typed_rows,
 )
@@ -41,12 +41,12 @@ class Case:
     Attributes:
         id: the row's id.
         capability: ``LC1`` …
-        kind: ``seed`` or ``expansion``, or ``counterpart``: no case, and in no failure rate.
+        kind: ``seed`` or ``expansion``, or ``counterpart`` for a contrast, which is in no failure
+            rate.
         seed_id: its own id for a seed.
         text: the sentence.
         passes: label ids (0 negative, 1 neutral, 2 positive) that pass.
         inserted: the words that an expansion has and its seed lacks.
-        production: what licensed them, as ``NP -> DT JJ NN``; empty for a seed.
         sources: the corpus sentences that it was made from, ``CORPUS:ID`` each; empty where the
             suite does not say.
         source_texts: these sentences.
@@ -62,7 +62,6 @@ class Case:
     text: str
     passes: frozenset[int]
     inserted: tuple[str, ...] = ()
-    production: str = ""
     sources: tuple[str, ...] = ()
     source_texts: tuple[str, ...] = ()
     label: int = 0
@@ -80,7 +79,7 @@ class SuiteCases:
         fingerprint: SHA-256 over the rows of the whole suite, computed from them.
         cases: in the suite's order.
         partial: whether cases of the suite were left out.
-        counterparts: of the seeds among the cases: their sentences with the opposite answer.
+        contrasts: of cases: their sentences changed so that no label passes both.
     """
 
     name: str
@@ -88,12 +87,12 @@ class SuiteCases:
     fingerprint: str
     cases: tuple[Case, ...]
     partial: bool = False
-    counterparts: tuple[Case, ...] = ()
+    contrasts: tuple[Case, ...] = ()
 
     @property
-    def asked(self) -> tuple[Case, ...]:
-        """All that a model is asked: the cases, and the counterparts behind them."""
-        return (*self.cases, *self.counterparts) if self.counterparts else self.cases
+    def with_contrasts(self) -> tuple[Case, ...]:
+        """All that a model is to predict: the cases, and their contrasts behind them."""
+        return (*self.cases, *self.contrasts)
 
     @property
     def capabilities(self) -> tuple[str, ...]:
@@ -102,7 +101,7 @@ class SuiteCases:
 
     def select(
         self,
-        capabilities: Sequence[str] | None = None,
+        capabilities: str | Sequence[str] | None = None,
         kind: str | None = None,
         limit: int | None = None,
     ) -> SuiteCases:
@@ -136,57 +135,47 @@ class SuiteCases:
                 f"suite {self.name}: no case is left to score",
                 hint="loosen --capability or --limit",
             )
-        seeds = {case.id for case in kept if case.kind == "seed"}
+        ids = {case.id for case in kept}
         return replace(
             self,
             cases=tuple(kept),
             partial=self.partial or len(kept) < len(self.cases),
-            counterparts=tuple(case for case in self.counterparts if case.seed_id in seeds),
+            contrasts=tuple(case for case in self.contrasts if case.seed_id in ids),
         )
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedRows:
-    """The rows of a whole suite, checked, and what names it; see `SuiteCases`."""
-
-    name: str
-    version: str
-    fingerprint: str
-    rows: tuple[Row, ...]
-
-
-def load_cases(
-    suite: str | Path | SuiteCases | Iterable[Mapping[str, Any]], kinds: Collection[str] = KINDS
+def load_suite(
+    suite: str | Path | SuiteCases | Iterable[Mapping[str, Any]],
+    *,
+    capabilities: str | Sequence[str] | None = None,
+    kind: str | None = None,
+    limit: int | None = None,
 ) -> SuiteCases:
-    """Read a suite.
+    """The cases of a suite, to look at and to score models on.
+
+    Each of ``load_suite("s2lct").cases`` has ``text``, ``capability``, ``kind`` and ``passes``,
+    the label ids that pass.
 
     Args:
-        suite: a folder that `s2lct build` wrote, a suite of others (see
-            `other_suites`), a Hub id (``ORG/s2lct`` or ``ORG/s2lct@REVISION``), the name of the
-            installed suite, or rows: dicts, a `datasets.Dataset`, a `DatasetDict` or a dict of
-            them by config, as `s2lct.builder.build` returns.
-        kinds: which rows are its `cases`. Contrasts that are not among these are its
-            `counterparts`.
+        suite: a folder that `s2lct build` wrote, ``"s2lct"`` for the installed suite, a Hub id
+            (``ORG/s2lct`` or ``ORG/s2lct@REVISION``), a suite of others (see `other_suites`), or
+            rows: dicts, a `datasets.Dataset`, a `DatasetDict` or a dict of them by config, as
+            `s2lct.build` returns.
+        capabilities: ids in any case; None for all.
+        kind: ``seed`` or ``expansion``; None for both.
+        limit: most cases of a capability; None for all.
 
     Raises:
-        ScoringError: there is no such suite, it is damaged or altered, or rows lack columns.
+        ScoringError: there is no such suite or capability, it is damaged or altered, or rows lack
+            columns.
     """
-    return suite if isinstance(suite, SuiteCases) else cases_of(read_rows(suite), kinds)
-
-
-def cases_of(read: CheckedRows, kinds: Collection[str] = KINDS) -> SuiteCases:
-    """The cases among rows that were read, of the kinds asked for, with their contrasts."""
-    found = [case_from(row) for row in read.rows]
-    cases = tuple(case for case in found if case.kind in kinds)
-    contrasts = () if COUNTERPART in kinds else (c for c in found if c.kind == COUNTERPART)
-    return SuiteCases(
-        read.name, read.version, read.fingerprint, cases, counterparts=tuple(contrasts)
-    )
+    found = suite if isinstance(suite, SuiteCases) else _read(suite)
+    return found.select(capabilities, kind, limit)
 
 
 def case_from(row: Row) -> Case:
     """A checked row as a case."""
-    production, sources = row["production"], row["sources"] or ()
+    sources = row["sources"] or ()
     known = all(source["id"] for source in sources)
     return Case(
         id=row["id"],
@@ -196,9 +185,6 @@ def case_from(row: Row) -> Case:
         text=row["text"],
         passes=frozenset(row["labels"]),
         inserted=tuple(word["word"] for word in row["inserted"] or ()),
-        production=(
-            f"{production['lhs']} -> {' '.join(production['reference_rhs'])}" if production else ""
-        ),
         sources=tuple(f"{source['corpus']}:{source['id']}" for source in sources if known),
         source_texts=tuple(source["text"] for source in sources),
         label=row["labels"][0] if row["label"] is None else row["label"],
@@ -227,33 +213,37 @@ def families_of(cases: Sequence[Case], *, across: bool = False) -> npt.NDArray[n
     return np.array([number_of[key] for key in keys], dtype=np.int64)
 
 
-def read_rows(suite: str | Path | Iterable[Mapping[str, Any]]) -> CheckedRows:
-    """Read a suite's rows, whole and checked; see `load_cases`."""
+def _read(suite: str | Path | Iterable[Mapping[str, Any]]) -> SuiteCases:
     if not isinstance(suite, (str, Path)):
-        read = _of_others("rows", list(_rows_in(suite)))
-    elif is_spec(str(suite)):
-        read = _of_others(*rows_of_spec(str(suite)))
-    elif is_here(Path(suite)) and not is_folder(Path(suite)):
-        raise ScoringError(f"--suite {suite}: a file of what kind?", hint=SUITE_FORMS)
-    else:
-        built = _built(suite)
-        read = CheckedRows(str(suite), built.version, built.fingerprint, tuple(built.all_rows))
-    if not read.rows:
-        raise ScoringError(f"suite {read.name}: holds no case", hint="build one with more seeds")
-    return read
-
-
-def _built(suite: str | Path) -> WrittenSuite:
-    """A suite that was built, from a folder or the Hub."""
+        return _of_others("rows", list(rows_in(suite)))
+    if is_spec(str(suite)):
+        return _of_others(*rows_of_spec(str(suite)))
     folder = Path(suite)
+    if is_here(folder) and not is_folder(folder):
+        raise ScoringError(f"--suite {suite}: a file of what kind?", hint=SUITE_FORMS)
     if not is_folder(folder):
-        return read_suite(published_suite(str(suite)), str(suite))
-    if (folder / SUITE_FILE).exists():
-        return read_suite(folder)
-    raise ScoringError(
-        f"--suite {folder}: is no suite (no {SUITE_FILE} there)",
-        hint="build one with `s2lct build --out DIR`, or pass a Hub id"
-        + ("; this folder shadows the installed suite" if folder == Path("s2lct") else ""),
+        built = read_suite(published_suite(str(suite)))
+    elif (folder / SUITE_FILE).exists():
+        built = read_suite(folder)
+    else:
+        raise ScoringError(
+            f"--suite {folder}: is no suite (no {SUITE_FILE} there)",
+            hint="build one with `s2lct build --out DIR`, or pass a Hub id"
+            + ("; this folder shadows the installed suite" if folder == Path("s2lct") else ""),
+        )
+    return _cases_of(str(suite), built.version, built.fingerprint, built.all_rows)
+
+
+def _cases_of(name: str, version: str, fingerprint: str, rows: Sequence[Row]) -> SuiteCases:
+    if not rows:
+        raise ScoringError(f"suite {name}: holds no case", hint="build one with more seeds")
+    cases = tuple(map(case_from, rows))
+    return SuiteCases(
+        name,
+        version,
+        fingerprint,
+        tuple(case for case in cases if case.kind in KINDS),
+        contrasts=tuple(case for case in cases if case.kind == CONTRAST),
     )
 
 
@@ -280,10 +270,9 @@ def published_suite(name: str) -> Path:
     repo, _, revision = name.partition("@")
     wanted = [SUITE_FILE, f"data/*/{SPLIT}-*.parquet"]
     try:
-        with hub_call():
-            folder = snapshot_download(
-                repo, repo_type="dataset", revision=revision or None, allow_patterns=wanted
-            )
+        folder = snapshot_download(
+            repo, repo_type="dataset", revision=revision or None, allow_patterns=wanted
+        )
     except Exception as error:  # of whatever kind the client and its HTTP library have
         *_, root = causes_of(error)
         raise ScoringError(
@@ -295,32 +284,15 @@ def published_suite(name: str) -> Path:
     return Path(folder)
 
 
-def check_same_suite(fingerprints: Mapping[str, str]) -> None:
-    """Refuse what is of several suites.
-
-    Args:
-        fingerprints: of suites, by what is of them, such as a result file.
-
-    Raises:
-        ScoringError: two differ.
-    """
-    (first, of_first), *others = fingerprints.items()
-    for name, fingerprint in others:
-        if fingerprint != of_first:
-            raise ScoringError(
-                f"{first} and {name}: of different suites ({of_first[:12]} and {fingerprint[:12]})",
-                hint="score both on one suite",
-            )
-
-
-def _rows_in(data: Any) -> Iterator[Any]:
+def rows_in(data: Any) -> Iterator[Any]:
+    """The rows of a table, or of tables by config, as `datasets.load_dataset` gives them."""
     if isinstance(data, Mapping):
         if "id" in data and "text" in data:
             yield data
             return
         configs = {name: part for name, part in data.items() if name != ALL} or data
         for part in configs.values():
-            yield from _rows_in(part)
+            yield from rows_in(part)
         return
     if isinstance(data, (str, bytes)) or not isinstance(data, Iterable):
         raise ScoringError(
@@ -330,10 +302,10 @@ def _rows_in(data: Any) -> Iterator[Any]:
     yield from data
 
 
-def _of_others(name: str, rows: Sequence[Any]) -> CheckedRows:
+def _of_others(name: str, rows: Sequence[Any]) -> SuiteCases:
     """A suite whose rows come without a ``suite.json``."""
-    checked, faults = checked_rows([("", "", typed_rows(rows))], built=False)
-    if faults:
+    typed = typed_rows(rows)
+    if faults := faults_of_rows([("", "", typed)], built=False):
         more = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""
         raise ScoringError(
             f"suite {name}, {faults[0]}: not a row of a suite{more}",
@@ -341,5 +313,5 @@ def _of_others(name: str, rows: Sequence[Any]) -> CheckedRows:
             "text and labels, and expansions together with their seeds",
         )
     # Rows may come in the order of their files' names, LC10 before LC2.
-    checked.sort(key=lambda row: natural_order(row["capability"]))
-    return CheckedRows(name, "", rows_fingerprint(checked), tuple(checked))
+    typed.sort(key=lambda row: natural_order(row["capability"]))
+    return _cases_of(name, "", rows_fingerprint(typed), typed)

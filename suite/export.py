@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import random
 from collections import defaultdict
@@ -16,10 +14,11 @@ from rich.text import Text
 from s2lct.errors import SuiteError
 from s2lct.files import as_json_lines, check_file_out, write_text
 from s2lct.labels import LABELS
-from s2lct.plain_text import spreadsheet_cell
+from s2lct.plain_text import as_csv
 from s2lct.suite.capability_ids import chosen
 from s2lct.suite.read import read_suite
-from s2lct.suite.tables import COUNTERPART, KINDS, SUITE_FILE, Row
+from s2lct.suite.tables import CONTRAST, KINDS, Row
+from s2lct.suite.write import files_of_suite
 
 Family = list[Row]
 
@@ -29,18 +28,15 @@ def export_suite(folder: Path, out: Path, format: str) -> int:
 
     Labels are named. ``jsonl`` has a row a line; ``csv`` has nested values as JSON and texts as
     `spreadsheet_cell`; ``checklist`` has the tests of a CheckList suite (Ribeiro et al. 2020) as
-    JSON, each with its test cases and expected labels, and without counterparts.
+    JSON, each with its test cases and expected labels, and without contrasts.
 
     Raises:
         OutputError: there can be no file of that name.
         SuiteError: the folder holds no suite or a damaged one, or ``out`` is one of its files.
     """
     check_file_out(out, "--out")
-    if out.exists() and not out.is_file():
-        raise SuiteError(f"--out {out}: is no regular file", hint="name another file")
     suite = read_suite(folder)
-    files = [file["path"] for file in suite.described["files"].values()]
-    if out.resolve() in [(folder / name).resolve() for name in (SUITE_FILE, "README.md", *files)]:
+    if out.resolve() in [(folder / name).resolve() for name in files_of_suite(folder)]:
         raise SuiteError(f"--out {out}: is a file of the suite itself", hint="name another file")
     rows = [
         row
@@ -56,17 +52,14 @@ def export_suite(folder: Path, out: Path, format: str) -> int:
 
 
 def _csv(rows: list[Row], _: Mapping[str, Any]) -> str:
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(map(spreadsheet_cell, rows[0] if rows else ()))
-    for row in rows:
-        writer.writerow(
-            json.dumps(value, ensure_ascii=False)
-            if isinstance(value, (list, dict))
-            else spreadsheet_cell(value)
+    cells = (
+        [
+            json.dumps(value, ensure_ascii=False) if isinstance(value, (list, dict)) else value
             for value in row.values()
-        )
-    return file.getvalue()
+        ]
+        for row in rows
+    )
+    return as_csv([rows[0] if rows else (), *cells])
 
 
 def _checklist(rows: Iterable[Row], described: Mapping[str, Any]) -> str:
@@ -98,7 +91,7 @@ _WRITERS: dict[str, Callable[[list[Row], Mapping[str, Any]], str]] = {
 
 
 def families(folder: Path, capabilities: Sequence[str], n: int) -> dict[str, list[Family]]:
-    """Seeds of a suite, each with its counterpart and expansions behind it, by capability.
+    """Seeds of a suite, each with its contrast and expansions behind it, by capability.
 
     Args:
         folder: the suite.
@@ -123,11 +116,11 @@ def families(folder: Path, capabilities: Sequence[str], n: int) -> dict[str, lis
 
 
 def lines_of(family: Family) -> Iterator[Text]:
-    """A seed, its counterpart and its expansions, the inserted words in brackets."""
+    """A seed, its contrast and its expansions, the inserted words in brackets."""
     for row in family:
         if row["kind"] != "expansion":
             labels = " or ".join(LABELS[label] for label in row["labels"])
-            sign = "  ↔ " if row["kind"] == COUNTERPART else ""
+            sign = "  ↔ " if row["kind"] == CONTRAST else ""
             yield Text.assemble(sign, row["text"], (f"  ({labels})", "dim"))
             continue
         text, last, production = Text(), 0, row["production"]

@@ -1,7 +1,6 @@
 """Cases as other harnesses take them: text, choices, and targets of which any is right.
 
-inspect_ai, lm-evaluation-harness and the Hub's benchmarks read these columns; nothing of a suite's
-own tables changes.
+inspect_ai and lm-evaluation-harness read these columns.
 """
 
 from __future__ import annotations
@@ -13,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from s2lct.errors import ScoringError
 from s2lct.files import check_only_ours, is_folder, whole_folder, write_text
-from s2lct.labels import LABELS, PROMPTS, SLOT, space_behind
-from s2lct.suite.cases import Case, SuiteCases, load_cases
+from s2lct.labels import LABELS, PROMPTS, SLOT, checked_prompt, space_behind
+from s2lct.suite.cases import Case, SuiteCases, load_suite
 from s2lct.suite.tables import SPLIT
 
 if TYPE_CHECKING:
@@ -43,8 +41,7 @@ SHARED_LETTERS: dict[tuple[int, ...], str] = {
 }
 """For each set of labels letters that all of them have and that stand for no other set.
 
-The Hub's tasks compare one string, ``target``, with what one regular expression captures. For a
-case that two labels pass, it captures what they have in common: "neutral" and "positive" an e.
+They are the column ``target``, for harnesses that compare one string with a reply.
 """
 
 
@@ -52,18 +49,13 @@ def harness_table(cases: Iterable[Case]) -> pa.Table:
     """A row a case.
 
     ``labels`` are the numbers of the passing labels among the ``choices``, ``passes`` their names,
-    and ``target`` what `shared_answer` captures of a reply that passes.
+    and ``target`` what a reply that passes has in it, see `SHARED_LETTERS`.
     """
     import pyarrow as pa
 
-    kinds = dict.fromkeys(("id", "capability", "kind", "seed_id", "text"), pa.string()) | {
-        "choices": pa.list_(pa.string()),
-        "labels": pa.list_(pa.int64()),
-        "passes": pa.list_(pa.string()),
-        "target": pa.string(),
-    }
+    columns = ("id", "capability", "kind", "seed_id", "text")
     rows = [
-        {name: getattr(case, name) for name in ("id", "capability", "kind", "seed_id", "text")}
+        {name: getattr(case, name) for name in columns}
         | {
             "choices": list(LABELS),
             "labels": sorted(case.passes),
@@ -72,34 +64,7 @@ def harness_table(cases: Iterable[Case]) -> pa.Table:
         }
         for case in cases
     ]
-    return pa.Table.from_pylist(rows, schema=pa.schema(kinds))
-
-
-def shared_answer() -> str:
-    """A regular expression: `ANSWER`, which captures the letters of each set with that label."""
-    answers = []
-    for number, label in enumerate(LABELS):
-        captured = (
-            f"(?={re.escape(label.partition(letters)[0])}({re.escape(letters)}))"
-            for labels, letters in SHARED_LETTERS.items()
-            if number in labels
-        )
-        answers.append(f"{''.join(captured)}{re.escape(label)}")
-    return rf"^{_PUNCTUATION}(?:{'|'.join(answers)}){_REST_OF_LINE}"
-
-
-def checked_prompt(prompt: str) -> str:
-    r"""A prompt as it was given, in which ``\n`` is a new line.
-
-    Raises:
-        ScoringError: there is no place for the text in it.
-    """
-    if SLOT not in prompt:
-        raise ScoringError(
-            f"prompt {prompt!r}: has no {SLOT}",
-            hint=f"write {SLOT} where the sentence belongs, as in {PROMPTS[0]!r}",
-        )
-    return prompt.replace("\\n", "\n")
+    return pa.Table.from_pylist(rows)
 
 
 def by_capability(cases: Sequence[Case]) -> dict[str, list[Case]]:
@@ -108,17 +73,6 @@ def by_capability(cases: Sequence[Case]) -> dict[str, list[Case]]:
     for case in cases:
         found.setdefault(case.capability, []).append(case)
     return found
-
-
-def harness_splits(capabilities: Iterable[str]) -> dict[str, str]:
-    """What the split of each capability is called: as it is, but splits have no hyphens."""
-    splits: dict[str, str] = {}
-    for capability in capabilities:
-        name = capability.replace("-", "_")
-        while name in (SPLIT, *splits.values()):
-            name += "_"
-        splits[capability] = name
-    return splits
 
 
 class _Yaml(yaml.SafeDumper):
@@ -161,11 +115,11 @@ def export_lm_eval(suite: Path, out: Path, prompt: str = PROMPTS[0]) -> int:
     import pyarrow.parquet as pq
 
     prompt = checked_prompt(prompt)
-    cases = load_cases(suite if is_folder(suite) else str(suite))
+    cases = load_suite(suite if is_folder(suite) else str(suite))
     parts = by_capability(cases.cases)
     # Ids in small letters, or as they are where two differ in these.
     names = {capability: capability.lower() for capability in parts}
-    names = names if len(set(names.values())) == len(names) else {one: one for one in parts}
+    names = names if len(set(names.values())) == len(names) else {name: name for name in parts}
     files: dict[str, Mapping[str, Any]] = {
         _SHARED: {"dataset_path": "parquet"} | _likeliest(prompt) | _metadata(cases),
         f"{_SHARED}_{WRITTEN}": _written(),

@@ -1,7 +1,7 @@
-"""Suites of others: CheckList's cases, and tables with columns of their own.
+"""Suites of others: cases of CheckList (Ribeiro et al. 2020), and tables.
 
 They are named as corpora are, ``KIND:FILE``; see `SUITE_FORMS`. What is read here are rows, which
-`cases.read_rows` checks as it checks those of any suite.
+`cases.load_suite` checks as it checks those of any suite.
 """
 
 from __future__ import annotations
@@ -11,43 +11,52 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
-from urllib.parse import unquote
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from s2lct.errors import ScoringError
-from s2lct.files import is_here, read_json_lines, regular_bytes
+from s2lct.files import regular_bytes
 from s2lct.identity import content_id
-from s2lct.labels import CLASS_NAMES, LABELS
+from s2lct.labels import CLASS_NAMES, LABELS, Label
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import capability_id_of
-from s2lct.suite.checklist import id_of_test, read_checklist
-from s2lct.suite.tables import Row
+from s2lct.suite.read import faults_in
+from s2lct.suite.tables import Row, read_table
 
 CHECKLIST = "checklist"
 TABLES = ("csv", "jsonl", "parquet")
 SUITE_FORMS = (
-    "name a folder, a Hub id, checklist:FILE.jsonl.gz, or csv:FILE, jsonl:FILE or parquet:FILE, "
-    'with its columns where they are called otherwise: "csv:FILE?text=test_case&label=gold&'
-    'capability=functionality&id=case_id&labels=hateful=negative,other=neutral|positive"'
+    "name a folder, a Hub id, checklist:FILE.jsonl.gz, or csv:FILE, jsonl:FILE or parquet:FILE"
 )
-_COLUMNS = {
-    "text": ("text", "sentence", "content", "review"),
-    "label": ("labels", "label", "sentiment"),
-    "capability": ("capability",),
-    "id": ("id",),
-}
-"""What a column is called that an address does not name."""
-_AS_BUILT = ("kind", "seed_id", "template", "sources", "production", "inserted")
-"""Columns that are taken as they are, where a table has them."""
-_MEANINGS: dict[str, tuple[int, ...]] = {
-    **{str(number): (number,) for number in range(len(LABELS))},
-    **{name: (number,) for name, number in CLASS_NAMES.items()},
-}
-"""What labels mean that an address does not explain."""
+_COLUMNS = (
+    "a table has the columns text and labels (negative, neutral, positive; several with | "
+    "between), and may have capability and id"
+)
+_CASES = "pass a file of JSON lines as `s2lct import checklist` writes it"
+_MEANINGS = {str(number): number for number in range(len(LABELS))} | dict(CLASS_NAMES)
+"""The numbers of labels, by what they are called."""
 _MOST_BYTES = 512 << 20
 _SHOWN = 200
+_I_THOUGHT = "simple negations: I thought x was {}, but it was not (should be {})"
+_HARD = "Hard: Negation of {} with neutral stuff in the middle (should be {})"
+SHORT_NAMES = {
+    "Sentiment-laden words in context": "words-in-context",
+    "neutral words in context": "neutral-in-context",
+    "simple negations: negative": "negated-positive",
+    "simple negations: not negative": "negated-negative",
+    "simple negations: not neutral is still neutral": "negated-neutral",
+    _I_THOUGHT.format("positive", "negative"): "thought-positive",
+    _I_THOUGHT.format("negative", "neutral or positive"): "thought-negative",
+    "simple negations: but it was not (neutral) should still be neutral": "thought-neutral",
+    _HARD.format("positive", "negative"): "hard-negated-positive",
+    _HARD.format("negative", "positive or neutral"): "hard-negated-negative",
+    "negation of neutral with neutral in the middle, should still neutral": "hard-negated-neutral",
+    "my opinion is what matters": "my-opinion-matters",
+}
+"""What tests are called in tables whose names are too long for that."""
 Located = tuple[str, Row]
 """A row behind where it stands, as ``reviews.csv, row 2``."""
 
@@ -85,8 +94,11 @@ def rows_of_file(path: Path, kind: str = "") -> list[Located]:
 
 
 def _csv_rows(path: Path, content: bytes) -> Iterator[Located]:
-    reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
-    header = next(reader, [])
+    text = content.decode("utf-8-sig")
+    # Some spreadsheets separate by what their language leaves free.
+    separator = max(",;", key=text.partition("\n")[0].count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    header = [name.strip() for name in next(reader, [])]
     if not any(header) or len(set(header)) < len(header):
         raise ValueError("its first row names no columns, or one of them twice")
     for number, cells in enumerate(reader, start=2):
@@ -97,24 +109,19 @@ def _csv_rows(path: Path, content: bytes) -> Iterator[Located]:
 
 
 def _json_rows(path: Path, content: bytes) -> Iterator[Located]:
-    def no_json(number: int, error: BaseException) -> ValueError:
-        return ValueError(f"line {number:,} is no JSON object: {error}")
-
-    for number, row in read_json_lines(content.decode("utf-8-sig").split("\n"), no_json):
-        if not isinstance(row, dict):
-            raise no_json(number, ValueError(f"but {type(row).__name__}"))
-        yield f"{path.name}, line {number:,}", row
+    for number, line in enumerate(content.decode("utf-8-sig").split("\n"), start=1):
+        if line.strip():
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise ValueError(f"line {number:,} is no JSON: {error}") from error
+            if not isinstance(row, dict):
+                raise ValueError(f"line {number:,} is no JSON object")
+            yield f"{path.name}, line {number:,}", row
 
 
 def _parquet_rows(path: Path, content: bytes) -> Iterator[Located]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    file = pq.ParquetFile(pa.BufferReader(content))
-    groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
-    if sum(group.total_byte_size for group in groups) > _MOST_BYTES:
-        raise ValueError(f"holds more than {_MOST_BYTES >> 20} MiB")
-    for number, row in enumerate(file.read().to_pylist(), start=1):
+    for number, row in enumerate(read_table(content).to_pylist(), start=1):
         yield f"{path.name}, row {number:,}", row
 
 
@@ -133,11 +140,6 @@ def is_empty(cell: Any) -> bool:
     return cell is None or (isinstance(cell, str) and not cell.strip())
 
 
-def columns_of(rows: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
-    """The names of all columns, in their order."""
-    return list(dict.fromkeys(name for _, row in rows for name in row))
-
-
 def is_spec(suite: str) -> bool:
     """Whether a suite's name is ``KIND:FILE`` of a kind that is known here."""
     return suite.partition(":")[0] in (CHECKLIST, *TABLES) and ":" in suite
@@ -152,15 +154,74 @@ def rows_of_spec(suite: str) -> tuple[str, list[Row]]:
     Raises:
         ScoringError: the file cannot be read, or is no suite; it names the file and the row.
     """
-    kind, _, rest = suite.partition(":")
+    kind, _, file = suite.partition(":")
+    if not file.strip():
+        raise ScoringError(f"--suite {suite}: names no file", hint=SUITE_FORMS)
+    path = Path(file)
     if kind == CHECKLIST:
-        path = Path(rest)
         rows = _checklist_rows(path)
     else:
-        path, columns, meanings = _parsed_spec(kind, rest)
-        stem = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
-        rows = _table_rows(rows_of_file(path, kind), columns, meanings, stem)
+        capability = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
+        rows = _table_rows(rows_of_file(path, kind), capability)
     return f"{kind}:{path.name}", _whole_rows(rows)
+
+
+class CheckListCase(BaseModel):
+    """A case: its test, CheckList's capability, its texts and the labels that pass.
+
+    A minimum-functionality case has one text. Invariance and directional cases have none
+    ``expected``: they are texts to exercise a model with, which CheckList itself judges.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    test: str
+    capability: str
+    texts: Annotated[tuple[str, ...], Field(min_length=1)]
+    expected: tuple[Label, ...] = ()
+
+    @model_validator(mode="after")
+    def _has_a_text_for_its_labels(self) -> CheckListCase:
+        if self.expected and len(self.texts) > 1:
+            raise ValueError("more than one text for its labels")
+        return self
+
+    @property
+    def text(self) -> str:
+        """The first text, and the only one of a minimum-functionality case."""
+        return self.texts[0]
+
+    @property
+    def passes(self) -> tuple[Label, ...]:
+        """The labels that pass, in the order of `LABELS`."""
+        return tuple(label for label in LABELS if label in self.expected)
+
+
+def read_checklist(path: Path) -> list[CheckListCase]:
+    """Read every minimum-functionality case, of which there must be one; see `read_cases`."""
+    cases = [case for case in read_cases(path) if case.expected]
+    if not cases:
+        raise ScoringError(f"{path}: holds no minimum-functionality case", hint=_CASES)
+    return cases
+
+
+def read_cases(path: Path) -> list[CheckListCase]:
+    """Read cases of CheckList, of whatever type.
+
+    Raises:
+        ScoringError: the file cannot be read, a line is no case, or it holds none; it names the
+            line.
+    """
+    cases: list[CheckListCase] = []
+    for where, row in rows_of_file(path, "jsonl"):
+        try:
+            cases.append(CheckListCase.model_validate(row))
+        except ValidationError as error:
+            problem = f"{where}: is no case ({'; '.join(faults_in(error))})"
+            raise ScoringError(problem, hint=_CASES) from error
+    if not cases:
+        raise ScoringError(f"{path}: holds no case", hint=_CASES)
+    return cases
 
 
 def _checklist_rows(path: Path) -> Iterator[Located]:
@@ -169,7 +230,7 @@ def _checklist_rows(path: Path) -> Iterator[Located]:
         yield (
             f"{path.name}, a case of {case.test!r}",
             {
-                "capability": id_of_test(case.test),
+                "capability": capability_id_of(SHORT_NAMES.get(case.test, case.test)),
                 "text": case.text,
                 "labels": [LABELS.index(label) for label in case.passes],
                 "label": LABELS.index(case.expected[0]),
@@ -177,79 +238,46 @@ def _checklist_rows(path: Path) -> Iterator[Located]:
         )
 
 
-def _table_rows(
-    rows: Sequence[Located],
-    columns: Mapping[str, str],
-    meanings: Mapping[str, tuple[int, ...]],
-    capability: str,
-) -> Iterator[Located]:
-    """Rows of any table with the columns of a suite."""
-    names = [(row, _column("label", columns, row, where)) for where, row in rows]
-    labels = {str(row[name]).strip() for row, name in names if name != "labels"}
-    if labels and labels <= {"0", "1"} and not meanings:
+def _table_rows(rows: Sequence[Located], capability: str) -> Iterator[Located]:
+    """Rows of any table with the columns of a suite; ``capability`` is of rows that name none."""
+    labels = {str(row.get("label")).strip() for _, row in rows if "labels" not in row}
+    if labels and labels <= {"0", "1"}:
         raise ScoringError(
             f"{rows[0][0]}: the labels are 0 and 1, and nothing says what they mean",
-            hint="say it: csv:FILE?labels=0=negative,1=positive",
+            hint=f"write labels as {', '.join(LABELS)}",
         )
     for where, row in rows:
-        of = {role: _column(role, columns, row, where) for role in _COLUMNS}
-        cells = {name: parsed(row[name]) for name in _AS_BUILT if name in row}
-        found = {name: cell for name, cell in cells.items() if not is_empty(cell) and cell != []}
-        text = row[of["text"]]
-        if not isinstance(text, str) or not text.strip():
-            raise ScoringError(f"{where}: has no text", hint="fill the cell, or leave the row out")
-        found |= {"text": text, "labels": _labels(row[of["label"]], where, meanings)}
-        trained_on = row.get("label") if of["label"] == "labels" else None
-        found["label"] = (
-            found["labels"] if is_empty(trained_on) else _labels(trained_on, where, meanings)
-        )[0]
-        found["capability"] = str(row.get(of["capability"]) or capability)
-        if not is_empty(row.get(of["id"])):
-            found["id"] = str(row[of["id"]])
+        passes = row.get("labels", row.get("label"))
+        if not isinstance(row.get("text"), str) or is_empty(row["text"]) or is_empty(passes):
+            present = ", ".join(plain(str(name), _SHOWN) for name in row) or "none"
+            raise ScoringError(f"{where}: has no text or label; columns: {present}", hint=_COLUMNS)
+        if row.get("kind") not in (None, "", "seed"):
+            raise ScoringError(
+                f"{where}: is of a suite that was exported", hint="pass that suite itself"
+            )
+        found = {"text": row["text"], "labels": _labels(passes, where)}
+        found["capability"] = str(row.get("capability") or capability)
+        if not is_empty(row.get("id")):
+            found["id"] = str(row["id"])
         yield where, found
 
 
-def _column(role: str, columns: Mapping[str, str], row: Row, where: str) -> str:
-    """The column with that role in a row; empty where none need have it."""
-    candidates = (columns[role],) if role in columns else _COLUMNS[role]
-    found = next((name for name in candidates if name in row), "")
-    if not found and (role in ("text", "label") or role in columns):
-        present = ", ".join(plain(str(name), _SHOWN) for name in row) or "none"
-        raise ScoringError(
-            f"{where}: has no column {' or '.join(candidates)}; its columns: {present}",
-            hint=f"say which column holds the {role}: csv:FILE?{role}=COLUMN",
-        )
-    return found
-
-
-def _labels(cell: Any, where: str, meanings: Mapping[str, tuple[int, ...]]) -> list[int]:
+def _labels(cell: Any, where: str) -> list[int]:
     """The labels that pass, by their numbers, of a cell such as ``neutral|positive``."""
     value = parsed(cell)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    known = meanings or _MEANINGS
-    parts = value if isinstance(value, list) else [str(value)]
-    if not isinstance(value, list) and str(value).strip() not in known:
-        parts = str(value).split("|")
-    names = [str(part).strip() for part in parts]
-    found = [known.get(name, () if meanings else known.get(name.lower(), ())) for name in names]
-    if not found or not all(found):
+    parts = value if isinstance(value, list) else str(value).removesuffix(".0").split("|")
+    found = [_MEANINGS.get(str(part).strip().lower()) for part in parts]
+    if None in found or not found:
         raise ScoringError(
-            f"{where}: the label {plain(str(cell), _SHOWN)!r} is unknown",
-            hint=f"use {', '.join(LABELS)}, several with | between, or say what labels mean: "
-            "csv:FILE?labels=hateful=negative,other=neutral|positive",
+            f"{where}: the label {plain(str(cell), _SHOWN)!r} is unknown", hint=_COLUMNS
         )
-    return list(dict.fromkeys(number for numbers in found for number in numbers))
+    return list(dict.fromkeys(number for number in found if number is not None))
 
 
 def _whole_rows(rows: Iterable[Located]) -> list[Row]:
-    """Rows with all that a suite's have; what is made up follows from the row alone.
-
-    Of equal texts of a capability that have no ids the first counts; they are one case.
-    """
+    """Rows with all that a suite's have; equal rows without ids are one case."""
     names: dict[str, str] = {}
-    labels_of_id: dict[str, list[int]] = {}
-    whole: list[Row] = []
+    whole: dict[tuple[str, ...], Row] = {}
     for where, row in rows:
         capability = capability_id_of(row["capability"])
         other = names.setdefault(capability, row["capability"])
@@ -259,60 +287,8 @@ def _whole_rows(rows: Iterable[Located]) -> list[Row]:
                 f"called {capability}",
                 hint="rename one of them",
             )
-        try:
-            id_ = row.get("id") or content_id(row.get("kind", "seed"), capability, row["text"])
-        except UnicodeEncodeError:
-            raise ScoringError(
-                f"{where}: its text holds half a character (a lone surrogate)",
-                hint="write the file as UTF-8",
-            ) from None
-        known = labels_of_id.setdefault(id_, row["labels"])
-        if known != row["labels"] and "id" not in row:
-            raise ScoringError(
-                f"{where}: the text {plain(row['text'], _SHOWN)!r} stands there twice, with other "
-                "labels",
-                hint="decide which labels pass, and leave out the other row",
-            )
-        if known is row["labels"] or "id" in row:
-            made_up: Row = {"kind": "seed", "seed_id": id_, "template": "", "sources": []}
-            whole.append(made_up | row | {"id": id_, "capability": capability})
-    return whole
-
-
-def _parsed_spec(kind: str, rest: str) -> tuple[Path, dict[str, str], dict[str, tuple[int, ...]]]:
-    """The file that ``FILE?text=…&labels=…`` names, its columns, and what its labels mean."""
-    file, _, query = rest.partition("?")
-    if is_here(Path(rest)):
-        file, query = rest, ""
-    if not file.strip():
-        raise ScoringError(f"--suite {kind}:{rest}: names no file", hint=SUITE_FORMS)
-    columns: dict[str, str] = {}
-    meanings: dict[str, tuple[int, ...]] = {}
-    for part in filter(None, query.split("&")):
-        role, _, value = part.partition("=")
-        if role == "labels":
-            meanings = _label_map(unquote(value), f"--suite {kind}:{rest}")
-        elif role in _COLUMNS and value and role not in columns:
-            columns[role] = unquote(value)
-        else:
-            raise ScoringError(
-                f"--suite {kind}:{rest}: {part!r} names no column, or one a second time",
-                hint=f"write {' or '.join(f'{role}=COLUMN' for role in _COLUMNS)} or "
-                "labels=NAME=LABEL,…, with & between",
-            )
-    return Path(file), columns, meanings
-
-
-def _label_map(text: str, where: str) -> dict[str, tuple[int, ...]]:
-    """``hateful=negative,other=neutral|positive`` as numbers of labels by name."""
-    found: dict[str, tuple[int, ...]] = {}
-    for part in text.split(","):
-        name, _, meant = part.rpartition("=")
-        labels = [label.strip().lower() for label in meant.split("|")]
-        if not name.strip() or not set(labels) <= set(LABELS) or name.strip() in found:
-            raise ScoringError(
-                f"{where}: {part!r} does not say what a label means",
-                hint="write it like labels=hateful=negative,other=neutral|positive, each name once",
-            )
-        found[name.strip()] = tuple(LABELS.index(label) for label in labels)
-    return found
+        id = row.get("id") or content_id("seed", capability, row["text"])
+        key = (id, where) if "id" in row else (id, *map(str, row["labels"]))
+        made_up = {"id": id, "capability": capability, "kind": "seed", "seed_id": id}
+        whole.setdefault(key, {"template": "", "sources": []} | row | made_up)
+    return list(whole.values())

@@ -21,17 +21,16 @@ FormName = Literal["fluent", "paper"]
 SPLIT = "test"
 KINDS = ("seed", "expansion")
 """The kinds of cases that a failure rate counts."""
-COUNTERPART = "counterpart"
+CONTRAST = "counterpart"
 """A contrast: a row that has its seed's sentence with the opposite label."""
 ORIGINS = ("masked", "phrase", "attested", "synonym")
 ALL = "all"
-HARNESS = "harness"
-"""The config of a published suite that other harnesses read; see `harness`."""
 Row = dict[str, Any]
 _OPTIONAL = ("production", "second_production", "probability", "masked_text", "score")
 """Columns that may be empty in a suite that was built."""
-_LONGEST_TEXT, _LONGEST_NAME, _MOST_LISTED = 100_000, 200, 1_000
+_LONGEST_TEXT, _LONGEST_NAME = 100_000, 200
 SHOWN = 80
+_MOST_DECODED_BYTES = 1 << 30
 _PRODUCTION = {
     "lhs": "string",
     "seed_rhs": ["string"],
@@ -67,16 +66,12 @@ COLUMNS: dict[str, Any] = {
 
 def features() -> Features:
     """The columns as `datasets` has them."""
-    from datasets import ClassLabel, Features, List, Value
+    from datasets import ClassLabel, Features, List
 
-    def feature(kind: Any) -> Any:
-        if isinstance(kind, list):
-            return List(feature(kind[0]))
-        if isinstance(kind, dict):
-            return {name: feature(part) for name, part in kind.items()}
-        return ClassLabel(names=list(LABELS)) if kind == "label" else Value(kind)
-
-    return Features(feature(COLUMNS))
+    label, found = ClassLabel(names=list(LABELS)), Features.from_arrow_schema(arrow_schema())
+    found |= {"labels": List(label), "label": label}
+    found["sources"].feature["label"] = label
+    return found
 
 
 def arrow_schema() -> pa.Schema:
@@ -93,16 +88,23 @@ def arrow_schema() -> pa.Schema:
     return pa.schema([(name, arrow_type(kind)) for name, kind in COLUMNS.items()])
 
 
+def read_table(content: bytes) -> pa.Table:
+    """The table of a Parquet file; a ValueError where it would be too large in memory."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(pa.BufferReader(content))
+    groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+    if sum(group.total_byte_size for group in groups) > _MOST_DECODED_BYTES:
+        raise ValueError(f"it holds more than {_MOST_DECODED_BYTES >> 30} GiB")
+    return file.read(use_threads=False)
+
+
 def table_of(table_rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """Rows as an Arrow table whose schema names the features for `datasets`."""
     import pyarrow as pa
 
     return pa.Table.from_pylist([dict(row) for row in table_rows], schema=features().arrow_schema)
-
-
-def origins_of(table_rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
-    """How many expansions there are of each origin."""
-    return Counter(row["origin"] for row in table_rows if row["kind"] == "expansion")
 
 
 def reading_of(table_rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -147,43 +149,21 @@ def rows_fingerprint(rows: Iterable[Mapping[str, Any]]) -> str:
 def typed_rows(given: Sequence[Any]) -> list[Row]:
     """Rows from anywhere with every column in its type, None where they have none.
 
-    Labels may be names; arrays, numbers and tuples of NumPy and its like may stand for Python's.
+    Arrays, numbers and tuples of NumPy and its like may stand for Python's.
 
     Raises:
-        ScoringError: one cannot have these types.
+        ScoringError: they cannot have these types.
     """
-    refused = (TypeError, ValueError, OverflowError, AttributeError)
-    try:
-        return _typed(given)
-    except refused:
-        for number, row in enumerate(given):
-            try:
-                _typed([row])
-            except refused as error:
-                raise ScoringError(
-                    f"{_where('', row, number)}: is no row of a suite ({plain(str(error), SHOWN)})",
-                    hint="pass rows as `load_dataset` gives them",
-                ) from error
-        raise
-
-
-def _typed(given: Iterable[Any]) -> list[Row]:
     import pyarrow as pa
 
-    rows: list[Row] = []
-    for row in given:
-        if not isinstance(row, Mapping):
-            raise TypeError("it holds no columns")
-        sources = row.get("sources")
-        if sources is not None:
-            sources = [source | {"label": _number(source.get("label"))} for source in sources]
-        labels = row.get("labels")
-        rows.append(
-            dict(row)
-            | {"sources": sources, "label": _number(row.get("label"))}
-            | {"labels": None if labels is None else [_number(label) for label in labels]}
-        )
-    typed: list[Row] = pa.Table.from_pylist(rows, schema=arrow_schema()).to_pylist()
+    try:
+        rows = [dict(row) for row in given]
+        typed: list[Row] = pa.Table.from_pylist(rows, schema=arrow_schema()).to_pylist()
+    except (TypeError, ValueError, OverflowError, AttributeError) as error:
+        raise ScoringError(
+            f"rows: are none of a suite ({plain(str(error), SHOWN)})",
+            hint="pass rows as `load_dataset` gives them",
+        ) from error
     for row in typed:
         for name in ("production", "second_production"):
             if row[name] is not None and not any(row[name].values()):
@@ -191,41 +171,32 @@ def _typed(given: Iterable[Any]) -> list[Row]:
     return typed
 
 
-def _number(label: Any) -> Any:
-    return LABELS.index(label) if isinstance(label, str) and label in LABELS else label
-
-
-def checked_rows(
-    tables: Iterable[tuple[str, str, Sequence[Row]]], *, built: bool
-) -> tuple[list[Row], list[str]]:
-    """The sound rows of a suite, and what is wrong with the others or shows between rows.
+def faults_of_rows(tables: Iterable[tuple[str, str, Sequence[Row]]], *, built: bool) -> list[str]:
+    """What is wrong with the rows of a suite, or, if nothing is, shows between them.
 
     Args:
         tables: of each file its name and the capability of all its rows, both empty where rows
             come from no file, and the rows, in the types of `COLUMNS`.
         built: whether they must be as they are built here: whole, with ids that are hashes.
     """
-    sound: dict[str, tuple[str, int, Row]] = {}
+    of_id: dict[str, Row] = {}
+    places: list[str] = []
     faults: list[str] = []
-    named: set[str | None] = set()  # ids of all rows, sound or not
     for file, capability, rows in tables:
         for number, row in enumerate(rows):
             found = list(_faults(row, built=built))
             if capability not in ("", row["capability"]):
                 found.append(f"it stands among the rows of {capability}")
-            if row["id"] in named:
+            if row["id"] in of_id:
                 found.append("its id stands there twice")
-            named.add(row["id"])
-            faults += (f"{_where(file, row, number)}: {what}" for what in found)
-            if not found:
-                sound[row["id"]] = (file, number, row)
-    for file, number, row in sound.values():
-        *_, seed = sound.get(row["seed_id"], (None,))
-        found = list(_faults_between(row, seed, built=built)) if seed else []
-        if row["seed_id"] not in named:  # of a broken seed enough was said
-            found = [f"its seed {plain(row['seed_id'], SHOWN)} is not in the suite"]
-        faults += (f"{_where(file, row, number)}: {what}" for what in found)
-    return [row for *_, row in sound.values()], faults
+            of_id[row["id"]] = row
+            places.append(_where(file, row, number))
+            faults += (f"{places[-1]}: {what}" for what in found)
+    return faults or [
+        f"{where}: {what}"
+        for where, row in zip(places, of_id.values(), strict=True)
+        for what in _faults_between(row, of_id.get(row["seed_id"]), built=built)
+    ]
 
 
 def _faults(row: Row, *, built: bool) -> Iterator[str]:
@@ -236,7 +207,7 @@ def _faults(row: Row, *, built: bool) -> Iterator[str]:
         yield "it lacks an id, capability, kind or seed_id, or has one that is too long"
     if not text.strip() or len(text) > _LONGEST_TEXT:
         yield "it has no text, or one that is too long"
-    if row["kind"] not in (*KINDS, COUNTERPART):
+    if row["kind"] not in (*KINDS, CONTRAST):
         yield "its kind is none"
     if not is_capability_id(row["capability"] or ""):
         yield "its capability has a name that none can have"
@@ -247,17 +218,12 @@ def _faults(row: Row, *, built: bool) -> Iterator[str]:
     if row["kind"] == "seed" and row["seed_id"] != row["id"]:
         yield "a seed's seed_id is its own id"
     inserted = row["inserted"] or ()
-    if max(len(inserted), len(row["sources"] or ()), len(row["verdicts"] or ())) > _MOST_LISTED:
-        yield "it lists too much"
     for word in inserted:
         start, end = word["start"], word["end"]
         if None not in (start, end) and not (0 <= start < end and text[start:end] == word["word"]):
             yield "an inserted word is not at its offsets"
     if row["origin"] not in (None, "", *ORIGINS):
         yield "its origin is none"
-    for found in row["verdicts"] or ():
-        if found["of"] not in ("case", "sentence") or found["natural"] not in (0, 1, 2):
-            yield "one of its verdicts is none"
     if not built:
         return
     if not _is_whole(row, COLUMNS):
@@ -280,22 +246,20 @@ def _is_whole(value: Any, kind: Any) -> bool:
     return value in range(len(LABELS)) if kind == "label" else value is not None
 
 
-def _faults_between(row: Row, seed: Row, *, built: bool) -> Iterator[str]:
-    if row["kind"] == "seed":
-        return
-    if (seed["kind"], seed["capability"]) != ("seed", row["capability"]):
+def _faults_between(row: Row, seed: Row | None, *, built: bool) -> Iterator[str]:
+    if seed is None:
+        yield f"its seed {plain(row['seed_id'], SHOWN)} is not in the suite"
+    elif (seed["kind"], seed["capability"]) != ("seed", row["capability"]):
         yield "its seed is none, or of another capability"
-    if row["kind"] == "expansion" and built:
+    elif row["kind"] == "expansion" and built:
         words = [(word["start"], word["end"]) for word in row["inserted"]]
         if without(row["text"], words) != seed["text"]:
             yield "without its inserted words it is not its seed"
 
 
-def _where(file: str, row: Any, number: int) -> str:
-    columns = ("capability", "kind", "id")
-    names = [row.get(name) for name in columns] if isinstance(row, Mapping) else [None]
-    known = all(isinstance(name, str) and name for name in names)
-    called = plain(" ".join(map(str, names)), SHOWN) if known else f"row {number}"
+def _where(file: str, row: Row, number: int) -> str:
+    names = [row[name] for name in ("capability", "kind", "id")]
+    called = plain(" ".join(names), SHOWN) if all(names) else f"row {number}"
     return f"{file}, {called}" if file else called
 
 

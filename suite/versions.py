@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from s2lct.errors import VersionError
+from s2lct.errors import PublishError
 from s2lct.identity import SEMANTIC_VERSION
 
 Row = Mapping[str, Any]
-_IDENTITY = ("capability", "kind", "text", "seed_id")
+_IDENTITY = ("capability", "kind", "text", "seed_id", "labels", "label")
 _CHANGELOG_TITLE = "# Changelog\n"
 
 
@@ -33,9 +33,9 @@ class Version(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> Version:
-        """Read ``1.0.0``; anything else raises a `VersionError`."""
+        """Read ``1.0.0``; anything else raises a `PublishError`."""
         if not re.fullmatch(SEMANTIC_VERSION, text):
-            raise VersionError(
+            raise PublishError(
                 f"--version {text}: is not MAJOR.MINOR.PATCH", hint="write it like 1.0.0"
             )
         return cls(*map(int, text.split(".")))
@@ -68,14 +68,12 @@ def compare(
     """Compare two versions of a suite, rows by config: the bump that is due, and the changes."""
     old, new = _by_id(before), _by_id(after)
     kept = [(row, new[id]) for id, row in old.items() if id in new]
-    relabelled = [now for was, now in kept if _labels(was) != _labels(now)]
-    redefined = [now for was, now in kept if any(was[name] != now[name] for name in _IDENTITY)]
-    described_anew = [now for was, now in kept if was != now and _labels(was) == _labels(now)]
+    redefined = [now for was, now in kept if _identity(was) != _identity(now)]
+    described_anew = [now for was, now in kept if was != now and _identity(was) == _identity(now)]
     spoiling = [
         *(f"capability {name} removed" for name in before if name not in after),
         *_counts([row for id, row in old.items() if id not in new], "removed"),
-        *_counts(relabelled, "relabelled"),
-        *_counts(redefined, "redefined"),
+        *_counts(redefined, "relabelled or redefined"),
     ]
     enriching = [
         *(f"capability {name} added" for name in after if name not in before),
@@ -117,5 +115,5 @@ def _by_id(rows_of: Mapping[str, Sequence[Row]]) -> dict[str, Row]:
     return {row["id"]: {**row, "labels": sorted(row["labels"])} for row in rows}
 
 
-def _labels(row: Row) -> tuple[Any, ...]:
-    return row["labels"], row["label"]
+def _identity(row: Row) -> list[Any]:
+    return [row[name] for name in _IDENTITY]

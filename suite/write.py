@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ from s2lct.suite.tables import (
     SPLIT,
     SUITE_FILE,
     example_of,
-    origins_of,
     reading_of,
     rows_fingerprint,
     table_of,
@@ -26,7 +26,7 @@ def files_of_suite(folder: Path) -> list[str]:
     """The names of the files that were written with the suite in a folder; none without one."""
     try:
         described = json.loads((folder / SUITE_FILE).read_text(encoding="utf-8"))
-        files = [str(one["path"]) for one in described["files"].values()]
+        files = [str(file["path"]) for file in described["files"].values()]
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return []
     return [SUITE_FILE, CARD, *files]
@@ -53,13 +53,14 @@ def write_suite_files(
         table = table_of(rows)
         with whole_file(path) as file:
             pq.write_table(table, file, compression="zstd", store_schema=True)
+        origins = Counter(row["origin"] for row in rows if row["kind"] == "expansion")
         files[name] = {
             "path": path.relative_to(folder).as_posix(),
             "rows": len(rows),
             "bytes": path.stat().st_size,
             "memory": table.nbytes,
             "sha256": sha256_of(path),
-            "origins": dict(sorted(origins_of(rows).items())),
+            "origins": dict(sorted(origins.items())),
         }
     every = [row for rows in filled.values() for row in rows]
     whole = {

@@ -1,7 +1,6 @@
 """Small servers that speak OpenAI's API to the real clients.
 
 One reads texts by a rule, as curation asks; one names the sentiment of a text, and fails on demand.
-``python tests/chat_server.py PORT`` serves the second for trying things out.
 """
 
 from __future__ import annotations
@@ -9,9 +8,9 @@ from __future__ import annotations
 import json
 import re
 import socket
-import sys
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -34,10 +33,10 @@ class Asked:
     authorization: str
 
 
-class _Server:
+class _Server(ABC):
     """A server in a thread of this process, which answers chats as ``respond`` does."""
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self) -> None:
         server = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -63,11 +62,12 @@ class _Server:
             def handle_error(self, *given: Any) -> None:
                 pass  # a client that was killed
 
-        self._http = Server(("127.0.0.1", port), Handler)
+        self._http = Server(("127.0.0.1", 0), Handler)
         self.base_url = f"http://127.0.0.1:{self._http.server_address[1]}/v1"
 
+    @abstractmethod
     def respond(self, request: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
-        raise NotImplementedError
+        """Answer a request."""
 
     def __enter__(self) -> Any:
         threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True).start()
@@ -78,16 +78,18 @@ class _Server:
         self._http.server_close()
 
 
-def completion(model: str, text: str, question: str = "", **choice: Any) -> dict[str, Any]:
+def completion(
+    model: str, text: str, question: str = "", refusal: str | None = None
+) -> dict[str, Any]:
     """What OpenAI's API sends."""
-    message = {"role": "assistant", "content": text, "refusal": choice.pop("refusal", None)}
+    message = {"role": "assistant", "content": text, "refusal": refusal}
     read, written = len(question.split()) + 10, len(text.split())
     return {
         "id": "1",
         "object": "chat.completion",
         "created": 0,
         "model": model,
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop"} | choice],
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
         "usage": {
             "prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written
         },
@@ -147,7 +149,6 @@ class Reply:
         text: of the answer.
         status: of HTTP.
         headers: beside the usual ones.
-        finish: why the answer ended.
         refusal: the words of a refusal, in the field for it.
         seconds: to wait before.
         together: answered only once as many requests are under way as this barrier holds.
@@ -160,7 +161,6 @@ class Reply:
     text: str = "neutral"
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
-    finish: str = "stop"
     refusal: str | None = None
     seconds: float = 0.0
     together: threading.Barrier | None = None
@@ -184,25 +184,17 @@ class SentimentServer(_Server):
 
     model_reported = "tiny-chat-2026-11-01"
 
-    def __init__(
-        self,
-        reply: Callable[[str, int], Reply],
-        prompt: str = "Sentiment of: {text}",
-        port: int = 0,
-    ) -> None:
-        super().__init__(port)
+    def __init__(self, reply: Callable[[str, int], Reply]) -> None:
+        super().__init__()
         self.reply = reply
         self.requests, self.answered = Counter[str](), Counter[str]()
         self.bodies: list[dict[str, Any]] = []
         self.keys: set[str] = set()
         self.most_at_once = self._at_once = 0
         self._lock = threading.Lock()
-        before, _, behind = prompt.partition("{text}")
-        self._text = re.compile(f"{re.escape(before)}(.*){re.escape(behind)}", re.DOTALL)
 
     def respond(self, request: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
-        found = self._text.fullmatch(body["messages"][-1]["content"])
-        text = found[1] if found else body["messages"][-1]["content"]
+        text = body["messages"][-1]["content"].removeprefix("Sentiment of: ")
         authorization = request.headers.get("Authorization", "")
         with self._lock:
             self._at_once += 1
@@ -228,8 +220,7 @@ class SentimentServer(_Server):
         told = f"{reply.status} for {body['model']} ({authorization})"
         answer: dict[str, Any] = {"error": {"message": told, "type": "error"}}
         if reply.status == 200:
-            more = {"finish_reason": reply.finish, "refusal": reply.refusal}
-            answer = completion(self.model_reported, reply.text, text, **more) | reply.more
+            answer = completion(self.model_reported, reply.text, text, reply.refusal) | reply.more
         content = reply.body if reply.body is not None else json.dumps(answer).encode()
         without_end = {"Content-Length": str(1 << 40)} if reply.drips else {}
         send(request, reply.status, content, {**reply.headers, **without_end})
@@ -244,26 +235,3 @@ class SentimentServer(_Server):
         if reply.status == 200:
             with self._lock:
                 self.answered[text] += 1
-
-
-if __name__ == "__main__":
-
-    def by_word(text: str, before: int) -> Reply:
-        """An answer as a small chat model gives it, with what goes wrong now and then."""
-        if len(text) % 17 == 0 and not before:
-            return Reply(status=429, headers={"Retry-After": "0.2"})
-        if len(text) % 23 == 0:
-            return Reply("I'm sorry, but I can't help with that.")
-        if len(text) % 29 == 0:
-            return Reply("It is hard to say: positive or neutral.")
-        word = text.casefold()
-        if any(part in word for part in ("bad", "dull", "boring", "worst", "awful", "n't", "not ")):
-            return Reply("**Negative**")
-        good = ("good", "love", "great", "best", "fun", "charm")
-        return Reply(
-            "The sentiment is positive." if any(map(word.__contains__, good)) else "Neutral"
-        )
-
-    with SentimentServer(by_word, sys.argv[2], int(sys.argv[1])) as running:
-        print(running.base_url, flush=True)
-        threading.Event().wait()

@@ -23,7 +23,7 @@ os.environ.pop("LINES", None)
 import typer.testing
 from browser_fixtures import browser, visit
 from filelock import FileLock
-from hub_fixtures import hub, hub_server, stranger
+from hub_fixtures import hub, hub_server
 from hypothesis import HealthCheck, settings
 from stub_models import stub_models
 
@@ -54,11 +54,8 @@ LONGEST = (
     "test_site.py",
     "test_retrain.py",
     "test_stages.py",
-    "test_end_to_end.py",
     "test_build.py",
-    "test_curate.py",
     "test_wheel.py",
-    "test_score_ray.py",
     "test_readme.py",
     "test_command_line.py",
 )
@@ -69,7 +66,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: place.get(item.path.name, len(LONGEST)))
 
 
-__all__ = ["browser", "hub", "hub_server", "stranger", "visit"]
+__all__ = ["browser", "hub", "hub_server", "visit"]
 
 SENTENCES = {
     "positive": [

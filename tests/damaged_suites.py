@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from damage import ODD_VALUES
+from damage import damaged_file, damaged_tree
 
 from s2lct.files import sha256_of
 from s2lct.identity import fingerprint_of
@@ -72,11 +72,6 @@ def change_rows(folder: Path, name: str, change: Callable[[Rows], object]) -> No
     pq.write_table(table_of(rows), path, compression="zstd", store_schema=True)
 
 
-def change_table(folder: Path, name: str, change: Callable[[pa.Table], pa.Table]) -> None:
-    path = file_of(folder, name)
-    pq.write_table(change(pq.read_table(path)), path)
-
-
 def rewrite(folder: Path, name: str, change: Callable[[Rows], object]) -> None:
     """Change rows of a config so that no hash and no count shows it."""
     change_rows(folder, name, change)
@@ -123,127 +118,28 @@ def loaded(folder: Path) -> dict[str, Any]:
 
 def damage(folder: Path, draw: random.Random) -> str:
     """Damage a suite in one way; what was done, in words."""
-    names = sorted(described(folder)["files"])
-    kind = draw.choice(["bytes", "column", "value", "value", "json", "json", "json", "file"])
-    name = draw.choice(names)
-    told = _DAMAGES[kind](folder, name, draw)
-    if kind in ("column", "value", "bytes") and draw.random() < 0.7:
-        with suppress(ValueError):  # a broken description has no hashes to mend
-            mend(folder, fingerprint=draw.random() < 0.8)
-            told += ", hashes mended"
-    return f"{kind} {name}: {told}"
-
-
-def _bytes(folder: Path, name: str, draw: random.Random) -> str:
-    path = draw.choice([file_of(folder, name)] * 3 + [folder / SUITE_FILE, folder / "README.md"])
-    content = bytearray(path.read_bytes())
-    way = draw.choice(["cut", "flip", "empty", "insert", "zero"])
-    if way == "cut":
-        del content[draw.randrange(len(content)) :]
-    elif way == "flip":
-        for _ in range(draw.randint(1, 8)):
-            content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
-    elif way == "empty":
-        content.clear()
-    elif way == "insert":
-        place = draw.randrange(len(content))
-        content[place:place] = draw.randbytes(16)
-    else:
-        place = draw.randrange(len(content))
-        content[place : place + 64] = bytes(64)
-    path.write_bytes(content)
-    return f"{way} in {path.name}"
-
-
-def _column(folder: Path, name: str, draw: random.Random) -> str:
-    table = pq.read_table(file_of(folder, name))
-    column = draw.choice(table.column_names)
-    place = table.column_names.index(column)
-    way = draw.choice(["drop", "rename", "twice", "null", "number", "large", "text"])
-    if way == "drop":
-        table = table.drop_columns([column])
-    elif way == "rename":
-        table = table.rename_columns({column: f"{column}s"})
-    elif way == "twice":
-        table = table.append_column(column, table[column])
-    elif way == "null":
-        table = table.set_column(place, column, pa.nulls(table.num_rows))
-    elif way == "number":
-        table = table.set_column(place, column, pa.array(range(table.num_rows), pa.int64()))
-    elif way == "large":
-        texts = [str(value) for value in table[column].to_pylist()]
-        table = table.set_column(place, column, pa.array(texts, pa.large_string()))
-    else:
-        texts = [str(value) for value in table[column].to_pylist()]
-        table = table.set_column(place, column, pa.array(texts))
-    pq.write_table(table, file_of(folder, name))
-    return f"{way} {column}"
-
-
-def _value(folder: Path, name: str, draw: random.Random) -> str:
-    rows: Rows = pq.read_table(file_of(folder, name)).to_pylist()
-    row = draw.choice(rows)
-    while True:
-        where: Any = row
-        path: list[Any] = [draw.choice(list(row))]
-        while isinstance(where[path[-1]], (dict, list)) and where[path[-1]] and draw.random() < 0.7:
-            where = where[path[-1]]
-            path.append(
-                draw.choice(list(where)) if isinstance(where, dict) else draw.randrange(len(where))
-            )
-        value = draw.choice(ODD_VALUES)
-        before = where[path[-1]]
-        where[path[-1]] = value
-        try:
-            table = table_of(rows)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError):
-            where[path[-1]] = before  # no such value can stand there
-            continue
-        pq.write_table(table, file_of(folder, name), compression="zstd", store_schema=True)
-        return f"{path} is {value!r}"
-
-
-def _json(folder: Path, name: str, draw: random.Random) -> str:
-    suite: Any = described(folder)
-    where, path = suite, [draw.choice(list(suite))]
-    while isinstance(where[path[-1]], (dict, list)) and where[path[-1]] and draw.random() < 0.8:
-        where = where[path[-1]]
-        path.append(
-            draw.choice(list(where)) if isinstance(where, dict) else draw.randrange(len(where))
-        )
-    if draw.random() < 0.3:
-        del where[path[-1]]
-        told = f"{path} is gone"
-    else:
-        where[path[-1]] = draw.choice(ODD_VALUES)
-        told = f"{path} is {where[path[-1]]!r}"
-    describe(folder, suite)
-    return told
-
-
-def _file(folder: Path, name: str, draw: random.Random) -> str:
-    path = file_of(folder, name)
-    way = draw.choice(["gone", "folder", "swapped", "link", "description gone", "card gone"])
-    if way == "swapped":
-        others = [one for one in sorted(described(folder)["files"]) if one != name]
-        shutil.copy(file_of(folder, draw.choice(others)), path)
-    elif way == "description gone":
-        (folder / SUITE_FILE).unlink()
-    elif way == "card gone":
-        (folder / "README.md").unlink()
-    else:
+    description = folder / SUITE_FILE
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    path = draw.choice([description, draw.choice(files)])
+    way = draw.choice(["gone", "value", "value", "bytes or column", "bytes or column"])
+    if way == "gone":
         path.unlink()
-        if way == "folder":
-            path.mkdir()
-        elif way == "link":
-            path.symlink_to(path)
-    return way
+    elif way == "value" and path.suffix == ".parquet":
+        _damaged_value(path, draw)
+    else:
+        damaged_file(path, draw)
+    if path != description and draw.random() < 0.7:
+        with suppress(OSError, ValueError, TypeError, KeyError):  # hashes of what cannot be read
+            mend(folder, fingerprint=draw.random() < 0.8)
+            way += ", hashes mended"
+    return f"{path.name}: {way}"
 
 
-_DAMAGES: dict[str, Callable[[Path, str, random.Random], str]] = {
-    "bytes": _bytes,
-    "column": _column,
-    "value": _value,
-    "json": _json,
-    "file": _file,
-}
+def _damaged_value(path: Path, draw: random.Random) -> None:
+    rows: Rows = pq.read_table(path).to_pylist()
+    while True:
+        place = draw.randrange(len(rows))
+        other = [*rows[:place], damaged_tree(rows[place], draw), *rows[place + 1 :]]
+        # No table has a value that its column cannot hold.
+        with suppress(pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError):
+            return pq.write_table(table_of(other), path, compression="zstd", store_schema=True)

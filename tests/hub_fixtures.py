@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import warm_process
-from hub_server import MAINTAINER, STRANGER, HubServer, unused_endpoint
+from hub_server import MAINTAINER, HubServer
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,6 @@ class HubClient:
     def offline_now(self) -> HubClient:
         """The same home with HF_HUB_OFFLINE=1."""
         return replace(self, offline=True)
-
-    def cut_off(self) -> HubClient:
-        """The same home with a Hub that refuses connections."""
-        return replace(self, endpoint=unused_endpoint())
 
     def python(self, script: str, *arguments: str, cwd: Path | None = None) -> str:
         """What a script prints; fails the test where the script fails."""
@@ -107,9 +103,3 @@ def hub(hub_server: HubServer, tmp_path: Path) -> HubClient:
     """A maintainer of s2lct-org at that Hub."""
     home = tmp_path / "maintainer"
     return HubClient(hub_server, home, MAINTAINER.token, hub_server.endpoint)
-
-
-@pytest.fixture
-def stranger(hub: HubClient, tmp_path: Path) -> HubClient:
-    """Somebody with an account who may write nowhere but in their own namespace."""
-    return replace(hub, home=tmp_path / "stranger", token=STRANGER.token)

@@ -19,7 +19,7 @@ from datetime import datetime, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import yaml
 
@@ -167,7 +167,15 @@ class Request:
 
 
 @dataclass
-class _Fault:
+class Fault:
+    """An error that is answered to requests.
+
+    Attributes:
+        after_handling: do what was asked, then answer with the error.
+        retry_after: seconds for the Retry-After header.
+        echoes: repeat the Authorization header in the message.
+    """
+
     path: re.Pattern[str]
     left: int | None
     status: int = 0
@@ -196,7 +204,7 @@ class HubServer:
         self.repos: dict[tuple[str, str], Repo] = {}
         self.requests: list[Request] = []
         self.lock = threading.RLock()
-        self._faults: list[_Fault] = []
+        self._faults: list[Fault] = []
         handler = type("Handler", (_Handler,), {"hub": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
@@ -212,29 +220,16 @@ class HubServer:
         self._server.server_close()
         self._thread.join()
 
-    def fail_next(
-        self,
-        status: int,
-        path: str = "",
-        times: int | None = 1,
-        *,
-        after_handling: bool = False,
-        retry_after: int | None = None,
-        echoes: bool = False,
-    ) -> None:
-        """Answer requests whose path matches with an error.
+    def fail_next(self, status: int, path: str = "", times: int | None = 1, **how: Any) -> None:
+        """Answer requests whose path matches with an error; see `Fault`.
 
         Args:
             status: the HTTP status; 0 closes the connection without an answer.
             path: regular expression that is searched in the path.
             times: how many requests; None for all from now on.
-            after_handling: do what was asked, then answer with the error.
-            retry_after: seconds for the Retry-After header.
-            echoes: repeat the Authorization header in the message.
+            how: attributes of the fault.
         """
-        self._faults.append(
-            _Fault(re.compile(path), times, status, after_handling, retry_after, echoes)
-        )
+        self._faults.append(Fault(re.compile(path), times, status, **how))
 
     def heal(self) -> None:
         """Forget all faults."""
@@ -264,11 +259,7 @@ class HubServer:
         """Path to content of every file of a revision."""
         return dict(self.repo(kind, id).commit_at(revision).tree)
 
-    def asked(self, path: str) -> list[Request]:
-        """Requests whose path matches."""
-        return [request for request in self.requests if re.search(path, request.path)]
-
-    def take_fault(self, path: str) -> _Fault | None:
+    def take_fault(self, path: str) -> Fault | None:
         with self.lock:
             for fault in self._faults:
                 if fault.path.search(path):
@@ -278,13 +269,6 @@ class HubServer:
                             self._faults.remove(fault)
                     return fault
         return None
-
-
-def unused_endpoint() -> str:
-    """An endpoint that refuses connections."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{probe.getsockname()[1]}"
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -297,11 +281,6 @@ class _Handler(BaseHTTPRequestHandler):
     def _handle(self) -> None:
         # Always all of it, or the kept-alive connection breaks.
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
-            while size := int(self.rfile.readline().split(b";")[0] or b"0", 16):
-                raw += self.rfile.read(size)
-                self.rfile.readline()
-            self.rfile.readline()
         path = urlsplit(self.path).path
         fault, answer = self.hub.take_fault(path), _Answer()
         if fault is None or fault.after_handling:
@@ -396,11 +375,7 @@ class _Exchange:
         return f"{self.hub.endpoint}/{prefix}{repo.id}"
 
     def validate_yaml(self) -> _Answer:
-        try:
-            front_matter(self.json()["content"])
-        except yaml.YAMLError as error:
-            message = str(error).replace("\n", " ")
-            return _Answer(400, {"errors": [{"message": message}], "warnings": []})
+        front_matter(self.json()["content"])
         return _Answer(body={"errors": [], "warnings": []})
 
     def create_repo(self) -> _Answer:
@@ -409,8 +384,6 @@ class _Exchange:
         id = f"{wanted.get('organization') or (account and account.name)}/{wanted['name']}"
         self.check_writer(id)
         kind = KINDS[wanted.get("type") or "model"]
-        if (kind, id) in self.hub.repos:
-            return _Answer(409, {"error": "exists", "url": self.web_url(self.hub.repo(kind, id))})
         repo = self.hub.repos[kind, id] = Repo(kind, id)
         return _Answer(body={"url": self.web_url(repo), "name": id, "id": id})
 
@@ -418,7 +391,7 @@ class _Exchange:
         return _Answer(body=repo.described(revision))
 
     def preupload(self, repo: Repo, revision: str) -> _Answer:
-        self.check_writer(repo.id, proposes=self.proposes(repo, revision))
+        self.check_writer(repo.id, proposes=self.proposes)
         tree = repo.commit_at(revision).tree
         names = [file["path"] for file in self.json()["files"]]
         files = [
@@ -428,11 +401,12 @@ class _Exchange:
         ]
         return _Answer(body={"files": files})
 
-    def proposes(self, repo: Repo, revision: str) -> bool:
-        return _is_true(self.query.get("create_pr")) or revision in repo.pulls
+    @property
+    def proposes(self) -> bool:
+        return _is_true(self.query.get("create_pr"))
 
     def commit(self, repo: Repo, revision: str) -> _Answer:
-        self.check_writer(repo.id, proposes=self.proposes(repo, revision))
+        self.check_writer(repo.id, proposes=self.proposes)
         header, *operations = (json.loads(line) for line in self.raw.splitlines() if line.strip())
         parent = repo.commit_at(revision)
         if header["value"].get("parentCommit") not in (None, parent.id):
@@ -447,12 +421,10 @@ class _Exchange:
         id = repo.add_commit(parent.id, tree)
         url = self.web_url(repo)
         told: Json = {"success": True, "commitOid": id, "commitUrl": f"{url}/commit/{id}"}
-        if _is_true(self.query.get("create_pr")):
+        if self.proposes:
             number = len(repo.pulls) + 1
             repo.pulls[f"refs/pr/{number}"] = id
             told["pullRequestUrl"] = f"{url}/discussions/{number}"
-        elif revision in repo.pulls:
-            repo.pulls[revision] = id
         else:
             repo.branches[revision] = id
         return _Answer(body=told | {"hookOutput": ""})
@@ -460,8 +432,6 @@ class _Exchange:
     def create_tag(self, repo: Repo, revision: str) -> _Answer:
         self.check_writer(repo.id)
         name = self.json()["tag"]
-        if name in repo.tags:
-            raise HubError(409, f"Reference already exists: {name}")
         repo.tags[name] = repo.commit_at(revision or "main").id
         return _Answer(body={})
 
@@ -489,16 +459,9 @@ class _Exchange:
         wanted = [path for path in below if recursive or "/" not in path[len(prefix) :]]
         return _Answer(body=[entry_of(path, tree) for path in wanted])
 
-    def paths_info(self, repo: Repo, revision: str) -> _Answer:
-        tree = repo.commit_at(revision).tree
-        is_json = "json" in self.headers.get("Content-Type", "")
-        wanted: Any = self.json() if is_json else parse_qs(self.raw.decode())
-        known = {*tree, *folders_of(tree)}
-        return _Answer(body=[entry_of(path, tree) for path in wanted["paths"] if path in known])
-
     def resolve(self, repo: Repo, revision: str, path: str) -> _Answer:
         commit = repo.commit_at(revision)
-        headers = {"X-Repo-Commit": commit.id, "Accept-Ranges": "bytes"}
+        headers = {"X-Repo-Commit": commit.id}
         if (data := commit.tree.get(path)) is None:
             answer = _error_answer(HubError(404, "Entry not found", "EntryNotFound"))
             answer.headers.update(headers)
@@ -506,12 +469,7 @@ class _Exchange:
         headers["ETag"] = f'"{etag_of(path, data)}"'
         if in_lfs(path):
             headers |= {"X-Linked-ETag": headers["ETag"], "X-Linked-Size": str(len(data))}
-        part = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
-        if part is None or self.method == "HEAD":
-            return _Answer(200, data, headers)
-        start, last = int(part[1]), min(int(part[2] or len(data)), len(data) - 1)
-        headers["Content-Range"] = f"bytes {start}-{last}/{len(data)}"
-        return _Answer(206, data[start : last + 1], headers)
+        return _Answer(200, data, headers)
 
 
 def _is_true(value: str | None) -> bool:
@@ -533,7 +491,6 @@ _ROUTES: list[tuple[str, re.Pattern[str], Callable[..., _Answer]]] = [
         ("GET", rf"{_API}/refs", _Exchange.list_refs),
         ("GET", rf"{_API}/commits/(?P<revision>[^/]+)", _Exchange.history),
         ("GET", rf"{_API}/tree/(?P<revision>[^/]+)(?:/(?P<folder>.*))?", _Exchange.tree),
-        ("POST", rf"{_API}/paths-info/(?P<revision>[^/]+)", _Exchange.paths_info),
         (
             "GET HEAD",
             rf"/(?:(?P<kind>datasets|spaces)/)?{_REPO}/resolve/(?P<revision>[^/]+)/(?P<path>.+)",

@@ -56,7 +56,3 @@ def refused(_: Adder, number: int) -> int:
 
 def broken(_: Adder, number: int) -> int:
     return number // 0
-
-
-def place(_: Adder, __: int) -> dict[str, str]:
-    return {name: os.environ.get(name, "") for name in ("OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES")}

@@ -25,17 +25,16 @@ class SlowStubs:
 
     make: Callable[[], Any]
     notes: Path
-    seconds: float
 
     def __call__(self) -> Any:
         stubs = stub_models()
         stubs.__enter__()
         _FOREVER.append(stubs)
-        tag, notes, seconds = StubTagger.tag, self.notes, self.seconds
+        tag, notes = StubTagger.tag, self.notes
 
         def slowly(tagger: StubTagger, texts: Sequence[str]) -> list[tuple[Token, ...]]:
             (notes / f"{os.getpid()}-{os.environ.get('S2LCT_TEST_NODE', '')}").touch()
-            time.sleep(seconds)
+            time.sleep(0.2)
             return tag(tagger, texts)
 
         StubTagger.tag = slowly  # type: ignore[method-assign]
@@ -43,10 +42,10 @@ class SlowStubs:
 
 
 @contextmanager
-def slow_stub_workers(notes: Path, seconds: float = 0.2) -> Iterator[None]:
+def slow_stub_workers(notes: Path) -> Iterator[None]:
     """Meanwhile builds on Ray have such workers."""
     plain = pipeline.RayEngine
 
     notes.mkdir(exist_ok=True)
-    with patch.object(pipeline, "RayEngine", lambda make: plain(SlowStubs(make, notes, seconds))):
+    with patch.object(pipeline, "RayEngine", lambda make: plain(SlowStubs(make, notes))):
         yield

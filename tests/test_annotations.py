@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from s2lct.builder.annotations import Annotation, AnnotationFile, Annotations, trap_of
 from s2lct.builder.curation.language_models import annotations_in
 from s2lct.builder.curation.sheets import Candidate, unread, with_traps
-from s2lct.errors import BuildError
+from s2lct.errors import S2lctError
 from s2lct.identity import content_id
 from s2lct.suite.annotation import Item
 
@@ -90,8 +90,7 @@ def test_the_verdicts_of_a_careless_reader_do_not_count() -> None:
     others = [annotation(id, "b") for id in IDS]
     for passed, traps, careless in [(1, 2, False), (2, 2, True), (2, 20, False), (3, 29, True)]:
         annotations = Annotations([*file_of(passed, traps), *others])
-        assert annotations.careless == (["a"] if careless else [])
-        assert annotations.traps["a"] == (passed, traps)
+        assert list(annotations.careless) == (["a"] if careless else [])
         assert annotations.passes(IDS[0], {"neutral"}) is not careless
         assert [one.annotator for one in annotations.of(IDS[0])] == (
             ["b"] if careless else ["a", "b"]
@@ -99,32 +98,19 @@ def test_the_verdicts_of_a_careless_reader_do_not_count() -> None:
         assert set(annotations) == set(IDS)
 
 
-@given(GIVEN, GIVEN, st.data())
-def test_a_file_that_was_cut_loses_the_cut_line_alone(
-    tmp_path_factory: pytest.TempPathFactory,
-    first: list[Annotation],
-    more: list[Annotation],
-    data: st.DataObject,
-) -> None:
-    path = tmp_path_factory.mktemp("cut") / "annotations.jsonl"
-    AnnotationFile(path).append(first)
-    content = path.read_bytes()
-    kept = data.draw(st.integers(0, len(content)))
-    path.write_bytes(content[:kept])
-    file = AnnotationFile(path)
-    whole = content[:kept].count(b"\n")
-    assert file.all[:whole] == first[:whole]
-    assert len(file.all) - whole in (0, 1)  # all but its end of line may be there
-    before = list(file.all)
-    file.append(more)
-    assert AnnotationFile(path).all == [*before, *more]
+def test_a_file_is_added_to(tmp_path: Path) -> None:
+    path = tmp_path / "annotations.jsonl"
+    AnnotationFile(path).append([annotation(IDS[0], "a")])
+    path.write_bytes(path.read_bytes().rstrip())  # an editor took the end of the line
+    AnnotationFile(path).append([annotation(IDS[0], "b")])
+    assert [one.annotator for one in AnnotationFile(path).all] == ["a", "b"]
 
 
-@pytest.mark.parametrize("content", ["text,label\nDull.,0", '{"id": 1}\n{"id": "', "Half a li"])
+@pytest.mark.parametrize("content", ["text,label\nDull.,0", '{"id": 1}\n', "Half a li"])
 def test_a_file_that_is_none_of_verdicts_stays_as_it_is(tmp_path: Path, content: str) -> None:
     path = tmp_path / "reviews.csv"
     path.write_text(content)
-    with pytest.raises(BuildError, match=r"reviews\.csv, line 1"):
+    with pytest.raises(S2lctError, match=r"reviews\.csv.* line 1"):
         AnnotationFile(path)
     assert path.read_text() == content
 
@@ -144,13 +130,6 @@ def test_answers_of_models_are_read_line_by_line(
     items = [Item(id=id, text="A film.") for id in IDS[:2]]
     read = {one.id: (one.label, one.natural) for one in annotations_in(answer, items, "m")}
     assert read == {IDS[place]: given for place, given in found.items()}
-
-
-@given(st.text("0123 negposmix|.\n", max_size=80))
-def test_no_answer_breaks_the_reading(answer: str) -> None:
-    items = [Item(id=id, text="A film.") for id in IDS[:3]]
-    read = annotations_in(answer, items, "m")
-    assert len({one.id for one in read}) == len(read)
 
 
 def test_agreement_is_of_what_two_annotated() -> None:

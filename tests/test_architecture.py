@@ -15,14 +15,14 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from typecheck import FOLDERS, package_of_links  # noqa: E402
 
 MOST_LINES = {
-    "core": 1_475,
-    "suite": 2_430,
-    "builder": 9_030,
-    "leaderboard": 6_430,
-    "analysis": 5_560,
+    "core": 1_455,
+    "suite": 2_065,
+    "builder": 9_650,
+    "leaderboard": 6_450,
+    "analysis": 5_200,
     "dataset_script": 1_000,
-    "cards cli": 1_002,
-    "tests": 18_330,
+    "cards cli": 1_000,
+    "tests": 15_500,
 }
 LONGEST_MODULE = 600
 MOST_MODULES = 170

@@ -19,7 +19,6 @@ from s2lct.analysis.augment import (
     TRANSFORMATIONS,
     embedding_similarity,
     guided_texts,
-    random_swap,
     random_texts,
 )
 from s2lct.analysis.corpus_parts import parts_of_corpus
@@ -100,25 +99,6 @@ def test_a_contraction_written_out_and_contracted_is_itself(
     assert contract(long, Random(seed)) == text
 
 
-def test_contractions_with_a_typographic_apostrophe_are_written_out() -> None:
-    assert extend("It isn’t a film.", Random(0)) == "It is not a film."
-    assert contract("It is  not a film.", Random(0)) == "It isn't a film."
-    assert extend("It's a film, he'd say.", Random(0)) is None  # each is short for two things
-
-
-def test_words_change_places() -> None:
-    for seed in range(20):
-        changed = random_swap("Two brothers see the old coast.", Random(seed))
-        assert changed is not None
-        assert changed != "Two brothers see the old coast."
-        assert sorted(changed.lower().strip(".").split()) == sorted(
-            ["two", "brothers", "see", "the", "old", "coast"]
-        )
-        assert changed[0].isupper()
-        assert changed[1:].islower()
-    assert random_swap("Film film.", Random(0)) is None
-
-
 def test_embeddings_know_what_is_alike() -> None:
     similarity = embedding_similarity()
     text = "The film is a charming portrait of a small town."
@@ -180,20 +160,22 @@ def test_random_texts_are_as_many_and_as_close() -> None:
     assert made == random_texts(ORIGINALS, length_similarity, 9)
 
 
-@given(st.lists(st.sampled_from(["", "train", "dev", "test"]), min_size=30, max_size=50))
+@given(st.lists(st.sampled_from(["", "train", "dev", "test"]), min_size=1, max_size=50))
 @settings(max_examples=50, deadline=None)
 def test_parts_of_a_corpus_share_nothing(splits: list[str]) -> None:
     sentences = tuple(
         Sentence("c", str(n), f"text {n}", "neutral", split) for n, split in enumerate(splits)
     )
     corpus: Any = type("C", (), {"name": "c", "sentences": sentences})
-    if splits.count("train" if "train" in splits else "") < 10:
+    name = "train" if "train" in splits else "" if "" in splits else splits[0]
+    if splits.count(name) < 2 or (name in ("dev", "test") and len({*splits}) > 1):
         with pytest.raises(AnalysisError, match="corpus c"):
             parts_of_corpus(corpus)
         return
     parts = parts_of_corpus(corpus)
     named = [{one.text for one in part} for part in (parts.train, parts.dev, parts.test)]
-    assert all(named)
+    assert named[0]
+    assert named[2]
     assert not (named[0] & named[1] or named[0] & named[2] or named[1] & named[2])
-    if "test" in splits:
+    if "test" in splits and len({*splits}) > 1:
         assert named[2] == {one.text for one in sentences if one.split == "test"}

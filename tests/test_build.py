@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import importlib.util
-import json
 import os
 import shutil
 import sqlite3
@@ -26,12 +24,11 @@ from typer.testing import CliRunner, Result
 from s2lct.builder import pipeline
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.pipeline import build_suite
-from s2lct.builder.records import sentence_id
 from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
 from s2lct.errors import BuildError
 from s2lct.files import locked
-from s2lct.identity import package_fingerprint
+from s2lct.identity import source_fingerprint
 from s2lct.labels import LABELS
 from s2lct.suite.read import read_suite
 
@@ -83,30 +80,13 @@ def test_load_dataset_reads_every_config_and_rows_are_linked(
 
     rows = list(everything)
     seeds = {row["id"]: row for row in rows if row["kind"] == "seed"}
-    others = {kind: [r for r in rows if r["kind"] == kind] for kind in ("expansion", "counterpart")}
-    assert all(others.values())
-    for row in others["expansion"]:
+    for row in (row for row in rows if row["kind"] == "expansion"):
         seed = seeds[row["seed_id"]]
         assert (row["labels"], row["template"]) == (seed["labels"], seed["template"])
-        assert row["origin"] in ("masked", "phrase", "attested")
         pairs = list(zip(row["sources"], seed["sources"], strict=True))
         ((extended, source),) = [pair for pair in pairs if pair[0] != pair[1]]
         assert len(extended["used"]) > len(source["used"])
         assert extended | {"used": ""} == source | {"used": ""}
-    contrasts = others["counterpart"]
-    assert len({row["seed_id"] for row in contrasts}) == len(contrasts)
-    for row in contrasts:
-        seed = seeds[row["seed_id"]]
-        assert row["sources"] == seed["sources"]
-        assert set(row["labels"]).isdisjoint(seed["labels"])
-        assert (row["origin"], row["inserted"]) == ("", [])
-
-
-def test_the_same_build_gives_the_same_bytes(
-    corpus_path: Path, suite_folder: Path, tmp_path: Path
-) -> None:
-    build_suite(config_for(corpus_path, tmp_path / "again"))
-    assert bytes_of(tmp_path / "again") == bytes_of(suite_folder)
     assert verify_suite(suite_folder) == []
 
 
@@ -125,66 +105,11 @@ def test_the_paper_form(corpus_path: Path, tmp_path: Path) -> None:
     starts = ("I agreed that", "I thought that", "Some people", "Many", "They", "You")
     quoted = [row["text"] for row in rows if row["kind"] == "seed" and row["capability"] != "LC9"]
     assert all(text.startswith(starts) for text in quoted)
-    assert read_suite(out).described["scorers"] == []
-
-
-def annotated(id: str, label: str, **found: object) -> list[str]:
-    given = {"id": id, "protocol": "2026-11", "label": label, "natural": 2, "relevant": True}
-    return [json.dumps(given | found | {"reader": reader}) for reader in ("r1", "r2")]
-
-
-def test_only_what_annotators_passed_is_built(
-    corpus_path: Path, suite_folder: Path, tmp_path: Path
-) -> None:
-    def rows_with(name: str, lines: list[str]) -> Rows:
-        path = tmp_path / f"{name}.jsonl"
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        options = {"capabilities": ("LC3", "LC4"), "annotations": (path,)}
-        build_suite(config_for(corpus_path, tmp_path / name, **options))
-        assert verify_suite(tmp_path / name) == []
-        return rows_in(tmp_path / name)
-
-    def used_by(rows: Rows) -> set[str]:
-        return {source["used"] for row in rows for source in row["sources"]}
-
-    before = [row for row in rows_in(suite_folder) if row["capability"] in ("LC3", "LC4")]
-    lines: list[str] = []
-    for row in before:
-        for source in row["sources"]:
-            lines += annotated(sentence_id(source["used"]), LABELS[source["label"]])
-        if row["kind"] == "seed":
-            lines += annotated(row["id"], LABELS[row["labels"][0]])
-    rows = rows_with("passed", lines)
-    seeds = [row for row in rows if row["kind"] == "seed"]
-    assert {row["id"] for row in seeds} <= {row["id"] for row in before}
-    assert used_by(rows) <= used_by(before)
-    for row in rows:
-        parts = [each for each in row["verdicts"] if each["of"] == "sentence"]
-        assert [each["reader"] for each in parts] == ["r1", "r2"] * len(row["sources"])
-        assert {each["natural"] for each in row["verdicts"]} == {2}
-    number = len({row["id"] for row in rows})
-    described = read_suite(tmp_path / "passed").described
-    assert described["reading"] == {"read": number, "readers": {"r1": number, "r2": number}}
-    assert f"r1 ({number}), r2 ({number})" in (tmp_path / "passed" / "README.md").read_text()
-
-    expansion = next(row for row in rows if row["kind"] == "expansion")
-    (extended,) = used_by([expansion]) - used_by(seeds)
-    refused = next(row["id"] for row in seeds if row["id"] != expansion["seed_id"])
-    lines += annotated(sentence_id(extended), "negative", natural=0)
-    lines += annotated(refused, "negative", relevant=False)
-    left = rows_with("refused", lines)
-    assert left
-    assert refused not in {row["seed_id"] for row in left}
-    assert extended not in used_by(left)
-    (tmp_path / "none.jsonl").write_text("")
-    with pytest.raises(BuildError, match="--corpus"):
-        rows_with("none", [])
 
 
 def test_a_suite_that_nobody_annotated_says_so(suite_folder: Path, corpus_path: Path) -> None:
     described = read_suite(suite_folder).described
     assert described["reading"] == {"read": 0, "readers": {}}
-    assert {each["name"] for each in described["scorers"]} == {"vader", "textblob"}
     assert "**Not read.**" in (suite_folder / "README.md").read_text()
     sizes = ("--seeds", 4, "--masks", 20, "--expansions", 4)
     done = run("--corpus", f"csv:{corpus_path}", "--out", suite_folder, *sizes)
@@ -240,19 +165,20 @@ def test_annotations_hold_beside_a_capability_of_ones_own(tmp_path: Path) -> Non
     assert not any(row["verdicts"] for row in rows["both"]["LC12"])
 
 
+SMALL = {"masks": 5, "capabilities": ("LC2", "LC4", "LC8")}
 # Builds in processes of their own, killed as soon as so many answers are kept.
 KILLED = """
 import os, signal, sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from stub_models import StubTagger, stub_models
-from test_build import config_for, kept_in
+from test_build import SMALL, config_for, kept_in
 from s2lct.builder.pipeline import build_suite
 tag = StubTagger.tag
 StubTagger.tag = lambda self, texts: time.sleep(0.1) or tag(self, texts)
 for form in ("fluent", "paper"):
     os.environ["S2LCT_CACHE"] = f"{form}-cache"
-    config = config_for(Path(sys.argv[2]), Path(form), masks=5, templates=form)
+    config = config_for(Path(sys.argv[2]), Path(form), templates=form, **SMALL)
     for least in (1, 40, None):
         process = os.fork()
         if not process:
@@ -286,7 +212,7 @@ def test_a_killed_build_goes_on_and_ends_the_same(corpus_path: Path, tmp_path: P
     assert done.returncode == 0, done.stderr
     for form in ("fluent", "paper"):
         with patch.dict(os.environ, S2LCT_CACHE=str(tmp_path / "another")):
-            build_suite(config_for(corpus_path, tmp_path / "whole", masks=5, templates=form))
+            build_suite(config_for(corpus_path, tmp_path / "whole", templates=form, **SMALL))
         assert bytes_of(tmp_path / form) == bytes_of(tmp_path / "whole")
         shutil.rmtree(tmp_path / "whole")
 
@@ -319,10 +245,11 @@ def test_a_suite_of_other_code_or_data_is_another_build(
     monkeypatch.setattr(
         resources, "files", lambda name: copy if name == "s2lct.builder" else files(name)
     )
-    fingerprints = {package_fingerprint()}
+    hashed = source_fingerprint.__wrapped__
+    fingerprints = {hashed("s2lct.builder")}
     for changed in ("pipeline.py", "data/phrases.parquet"):
         (copy / changed).write_bytes((copy / changed).read_bytes()[:-1] + b" ")
-        fingerprints.add(package_fingerprint.__wrapped__())
+        fingerprints.add(hashed("s2lct.builder"))
     assert len(fingerprints) == 3
     monkeypatch.setattr(resources, "files", files)
     monkeypatch.setattr(pipeline, "package_fingerprint", lambda: "of other code")
@@ -330,15 +257,36 @@ def test_a_suite_of_other_code_or_data_is_another_build(
         build_suite(config)
 
 
+def test_precision_leaves_out_what_the_judge_finds_unlikely(
+    corpus_path: Path, tmp_path: Path
+) -> None:
+    counts, fewer = (
+        build_suite(
+            BuildConfig.checked(
+                out=tmp_path / f"at {precision}",
+                corpus=f"csv:{corpus_path}",
+                capabilities=("LC4",),
+                seeds=4,
+                precision=precision,
+            )
+        )["LC4"]
+        for precision in (None, 0.99)
+    )
+    assert fewer["seeds"] == counts["seeds"]
+    assert fewer["expansions"] < counts["expansions"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--corpus", "csv:/nowhere/films.csv"], "films.csv"),
         (["--corpus", "wikipedia"], "wikipedia"),
-        (["--capability", "LC99"], "LC99"),
         (["--mlm", "no/such-model", "--capability", "LC2"], "--mlm no/such-model"),
         (["--tagger", "no_such_pipeline", "--capability", "LC2"], "--tagger no_such_pipeline"),
         (["--unread", "--templates", "paper"], "--unread"),
+        (["--precision", "0.9", "--templates", "paper"], "--precision"),
+        (["--precision", "1"], "--precision"),
+        (["--precision", "0.9", "--corpus", "embedded"], "--precision"),
         (["--annotations", __file__, "--templates", "paper"], "--annotations"),
         (["--annotations", __file__, "--unread"], "--unread"),
     ],
@@ -352,30 +300,6 @@ def test_bad_options_get_one_clear_error(
     assert "Traceback" not in result.stderr
     assert message in result.stderr
     assert not (tmp_path / "out").exists()
-
-
-def test_odd_sentences_are_counted_not_fatal(tmp_path: Path) -> None:
-    path = tmp_path / "odd.csv"
-    odd = [
-        "A lovely film 🎬 with 👩‍👩‍👧.",
-        "סרט נפלא ומקסים.",
-        "A nul \x00 byte.",
-        "word " * 10_000,
-        "",
-        "A charming, lovely, wonderful film.",
-        '"' * 40,
-        "({[<A lovely> film]})",
-        "Lovely{mask} {S} film.",
-    ]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["text", "label"])
-        writer.writerows((text, "positive") for text in odd)
-    out = tmp_path / "odd"
-    result = run("--corpus", f"csv:{path}", "--out", out, "--masks", 3)
-    assert result.exit_code == 0, result.stderr
-    assert sum(read_suite(out).described["corpus"]["skipped"].values()) >= 3
-    assert verify_suite(out) == []
 
 
 def test_a_full_disk_leaves_nothing_half_written(

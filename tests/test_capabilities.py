@@ -18,7 +18,7 @@ from s2lct.builder.capabilities.files import (
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import load_tagger
 from s2lct.builder.records import Sentence
-from s2lct.builder.stages.search import meets_words, number_of_words
+from s2lct.builder.stages.search import meets_words
 from s2lct.cli.main import app
 from s2lct.errors import CapabilityError
 
@@ -52,19 +52,13 @@ def test_eleven_capabilities_are_shipped_in_two_forms() -> None:
 @pytest.mark.parametrize(
     ("capability", "text", "label", "score", "is_found"),
     [
-        ("LC1", "A woman reads a letter.", "neutral", 0.5, True),
         ("LC1", "A lovely woman reads a letter.", "neutral", 0.5, False),
         ("LC1", "A woman reads a letter.", "neutral", 0.42, True),
         ("LC1", "A woman reads a letter.", "neutral", 0.41, False),
-        ("LC1", "A woman reads a letter.", "positive", 0.5, False),
         ("LC2", "A lovely and charming film.", "positive", 0.9, True),
-        ("LC2", "A lovely and charming film.", "positive", 0.65, False),
         ("LC2", "A lovely film by an awful director.", "positive", 0.9, False),
         ("LC4", "This is a dull film.", "negative", 0.1, True),
         ("LC4", "This isn't a good film.", "negative", 0.1, False),
-        ("LC4", "It is a dull film.", "negative", 0.38, True),
-        ("LC4", "It is a dull film.", "negative", 0.39, False),
-        ("LC4", "I saw a dull film.", "negative", 0.1, False),
         ("LC4", "Is it a dull film?", "negative", 0.1, False),
         ("LC4", "It is a dull, excellent film.", "negative", 0.1, False),
     ],
@@ -77,11 +71,6 @@ def test_the_fluent_search(
     (tokens,) = load_tagger().tag([text])
     (rules,) = specified.form("fluent").search.values()
     assert any(meets_words(sentence, tokens, r, Lexicon.load()) for r in rules) == is_found
-
-
-def test_words_are_counted_without_punctuation() -> None:
-    (tokens,) = load_tagger().tag(["Well, this is short!"])
-    assert number_of_words(tokens) == 4
 
 
 FORM = ("forms", "fluent")
@@ -118,33 +107,17 @@ def error_of(path: Path) -> CapabilityError:
     ("field", "value", "told"),
     [
         (("id",), "all", "`all` is taken"),
-        (("tilte",), "x", "tilte"),
         (("forms",), {}, "`fluent` is missing"),
-        ((*TEMPLATE, "passes"), ["happy"], "passes"),
         ((*TEMPLATE, "passes"), "label of Q", "no slot Q"),
-        ((*TEMPLATE, "text"), "{Q} it is", "uses Q"),
-        ((*TEMPLATE, "text"), "no slot", "needs slots"),
         ((*RULE, "has_one_of"), ["cheerful adj"], "is not like"),
-        ((*RULE, "matches"), "(", "not a regular expression"),
+        ((*RULE, "matches_no"), "(", "not a regular expression"),
         ((*RULE, "has_no_words"), ["$swearing"], "no word list"),
-        ((*RULE, "matches"), ["x"], "matches"),
-        ((*RULE, "words_below"), True, "words_below"),
-        ((*RULE, "complete"), "yes", "complete"),
-        ((*RULE, "score_at_least"), float("nan"), "finite"),
         ((*FORM, "search", "P"), ["clear_positive"], "no search rule clear_positive"),
-        ((*FORM, "search", "Q"), [{"label": "neutral"}], ""),
         ((*TEMPLATE, "text"), "{P} {3}", "braces"),
         ((*TEMPLATE, "text"), "{P|shout}", "no operation shout"),
         ((*TEMPLATE, "text"), "{P|negate|backshift}", "changes its verb twice"),
-        ((*TEMPLATE, "text"), "{P|clause|clause}", "changes its verb twice"),
-        ((*TEMPLATE, "text"), "{P|backshift|clause} and {P|past assent}", ""),
-        ((*TEMPLATE, "text"), "{P} and {P}", "each used once"),
         ((*TEMPLATE, "text"), "{P} but {Q|denial}", "needs Q elsewhere"),
-        ((*TEMPLATE, "text"), "{P} but {P|clause|denial}", "no other operation"),
-        ((*TEMPLATE, "text"), "{P|denial}", "needs P elsewhere"),
         ((*TEMPLATE, "weight"), 0, "weight"),
-        ((*TEMPLATE, "weight"), float("inf"), "weight"),
-        ((*TEMPLATE, "counterpart"), {"text": "{P}", "passes": ["negative"]}, ""),
         ((*TEMPLATE, "counterpart"), {"text": "{Q}", "passes": ["negative"]}, "its slots"),
         ((*TEMPLATE, "counterpart"), {"text": "{P}", "passes": "label of Q"}, "label of no slot"),
         (
@@ -152,33 +125,23 @@ def error_of(path: Path) -> CapabilityError:
             {"text": "{c} {P}", "choices": {"c": ["No."]}, "passes": ["negative"]},
             "as many wordings",
         ),
-        ((*TEMPLATE, "passes"), ["neutral", "neutral"], "names one twice"),
         ((*TEMPLATE, "rewrite"), {"P": {"find": "It", "replace": ["\\9"]}}, "does not go with"),
-        ((*TEMPLATE, "rewrite"), {"P": {"find": "It", "replace": ["{x}"]}}, "braces"),
     ],
 )
 def test_what_cannot_work_is_named(
     tmp_path: Path, field: tuple[str | int, ...], value: object, told: str
 ) -> None:
-    path = written(tmp_path, changed(field, value))
-    if told:
-        assert told in error_of(path).problem
-    else:
-        read_capability(path)
+    assert told in error_of(written(tmp_path, changed(field, value))).problem
 
 
 @pytest.mark.parametrize(
     "content",
     [
         b"",
-        b"- a\n- b",
         b"a: [",
         b"a: *b",
-        b"id: 2020-99-99",
         b"x: !!python/object/apply:os.getcwd []",
         b"a: " + b"[" * 3_000,
-        b"title: caf\xe9 au lait",
-        b"\0" * 10,
     ],
 )
 def test_what_is_no_capability_is_one_error(tmp_path: Path, content: bytes) -> None:
@@ -195,20 +158,8 @@ def test_ids_differ_by_more_than_case(tmp_path: Path) -> None:
     assert [one.id for one in load_capabilities(["myOWN", "lc4"], [mixed])] == ["MyOwn", "LC4"]
 
 
-@pytest.mark.parametrize("name", ["LC12", "lc12"])
-def test_the_file_of_ones_own_capability_is_printed(tmp_path: Path, name: str) -> None:
-    path = written(tmp_path, OWN_CAPABILITY, "named otherwise.yaml")
-    arguments = ["capabilities", "--capabilities", str(path), "--show", name]
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, result.output
-    assert result.output == OWN_CAPABILITY
-
-
-def test_an_unknown_capability_is_told() -> None:
-    with pytest.raises(CapabilityError, match="LC44") as error:
-        load_capabilities(["LC44"])
-    assert "LC4" in error.value.hint
-    for name in ("", "LC99", "x" * 3_000):
-        result = CliRunner().invoke(app, ["capabilities", "--show", name])
-        assert result.exit_code == 1
-        assert "unknown" in result.output
+@pytest.mark.parametrize("name", ["", "LC99", "x" * 3_000])
+def test_an_unknown_capability_is_told(name: str) -> None:
+    result = CliRunner().invoke(app, ["capabilities", "--show", name])
+    assert result.exit_code == 1
+    assert "unknown" in result.output

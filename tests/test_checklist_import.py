@@ -19,8 +19,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from s2lct.errors import S2lctWarning, SuiteError
-from s2lct.suite.cases import load_cases
-from s2lct.suite.checklist import import_checklist, read_cases
+from s2lct.suite.cases import load_suite
+from s2lct.suite.checklist import import_checklist
+from s2lct.suite.other_suites import read_cases
 
 
 @pytest.fixture
@@ -98,7 +99,7 @@ def test_a_release_becomes_lines_of_cases(
     ]
     assert {line["capability"] for line in lines} == {"Of mine"}
     suite = f"checklist:{tmp_path / 'out.jsonl'}"
-    assert len(load_cases(suite).cases) == 5
+    assert len(load_suite(suite).cases) == 5
     relative = [case for case in read_cases(tmp_path / "out.jsonl") if not case.passes]
     assert [case.test for case in relative] == ["typos", "intensifiers"]
 

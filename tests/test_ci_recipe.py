@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from test_readme import parse
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app
@@ -20,60 +19,20 @@ from s2lct.leaderboard.results.record import Result
 ROOT = Path(__file__).parents[1]
 WORKFLOW = yaml.safe_load((ROOT / "docs" / "github-action.yml").read_text("utf-8"))
 DOCS = (ROOT / "docs" / "ci.md").read_text("utf-8")
-STEPS = WORKFLOW["jobs"]["gate"]["steps"]
 RUNNER = CliRunner()
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
-class Checkout:
-    """A folder in which the workflow's shell steps run, with a cache that outlives it."""
-
-    def __init__(self, folder: Path, suite: Path) -> None:
-        self.folder, self.cache = folder, folder.parent / "kept"
-        self.suite = suite
-        self.status: dict[str, int] = {}
-        folder.mkdir()
-
-    def run(self, event: str, model: str, bounds: str) -> dict[str, int]:
-        """The exit status of each step that runs, by name, until one fails."""
-        binaries = Path(sys.executable).parent
-        env = os.environ | {"MODEL": model, "SUITE": str(self.suite)}
-        env["PATH"] = f"{binaries}:{env['PATH']}"
-        for step in STEPS:
-            if step.get("if") not in (None, f"github.event_name == '{event}'"):
-                continue
-            if step.get("uses", "").startswith("actions/cache/restore") and self.cache.exists():
-                self.cache.rename(self.folder / "baseline")
-            elif step.get("uses", "").startswith("actions/cache/save"):
-                (self.folder / "baseline").rename(self.cache)
-            if "run" not in step or step["name"] == "Install":
-                continue
-            script = step["run"].replace("--max mean=45 --max LC4=40", bounds)
-            assert "s2lct gate" not in script or bounds in script
-            done = subprocess.run(
-                ["bash", "-e", "-c", script], cwd=self.folder, env=env, check=False,
-                capture_output=True, text=True,
-            )  # fmt: skip
-            self.status[step["name"]] = done.returncode
-            if done.returncode:
-                print(done.stdout, done.stderr)
-                break
-        return self.status
-
-
-def test_its_steps_run_as_a_push_and_as_pull_requests(suite_folder: Path, tmp_path: Path) -> None:
-    main = Checkout(tmp_path / "main", suite_folder)
-    assert set(main.run("push", "vader", "--max mean=99").values()) == {0}
-    assert main.cache.is_dir()
-    line = (main.folder / "score.json").read_text("utf-8")
-    assert json.loads(line)["results"][0]["model"] == "vader"
-    pull = Checkout(tmp_path / "pull", suite_folder)
-    assert pull.run("pull_request", "vader", "--max mean=99") == {"Score": 0, "Gate": 0}
-    assert "LC4" in (pull.folder / "gate.txt").read_text("utf-8")
-    bad = Checkout(tmp_path / "bad", suite_folder)
-    assert bad.run("push", "vader", "--max mean=0") == {"Score": 0, "Gate": 1}
-    assert not bad.cache.exists()
+def test_the_workflows_commands_are_commands_of_ours() -> None:
+    lines = [
+        line
+        for step in WORKFLOW["jobs"]["gate"]["steps"]
+        for line in re.findall(r"^ *(s2lct .+?)(?: [>|].*)?$", step.get("run", ""), re.MULTILINE)
+    ]
+    assert len(lines) == 2
+    for line in lines:
+        parse([word for word in shlex.split(line)[1:] if not word.startswith("${")])
 
 
 def keys_told(heading: str) -> set[str]:
@@ -115,7 +74,7 @@ def test_compare_and_gate_print_the_keys_that_are_told(suite_folder: Path, tmp_p
     assert compared.keys() - {"capabilities"} | {f"capabilities.*.{key}" for key in one} == (
         keys_told("compare")
     )
-    assert compared["both_sides"]["LC4"].keys() == one.keys() | {"shares"}
+    assert compared["consistency"]["LC4"].keys() == one.keys() | {"shares"}
     gated, _ = told("gate", files[0], "--max", "mean=50", "--no-worse-than", files[1])
     keys = {f"checks[].{key}" for check in gated["checks"] for key in check}
     assert gated.keys() - {"checks"} | keys == keys_told("gate")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from stub_models import StubParser, StubTagger
 
 from s2lct.builder.capabilities.files import load_capabilities
-from s2lct.builder.capabilities.schema import Capability, Form, Template
+from s2lct.builder.capabilities.schema import Capability, Form
 from s2lct.builder.models import parsed_sentences
 from s2lct.builder.records import (
     Expansion,
@@ -33,7 +33,6 @@ from s2lct.builder.stages.compose import (
     seeds_in_paper_form,
     seeds_of,
 )
-from s2lct.errors import CapabilityError
 from s2lct.identity import content_id
 from s2lct.labels import Label
 from s2lct.suite.tables import without
@@ -104,30 +103,6 @@ def extended(base: Source, place: int, word: str) -> Extension:
     return Extension(text, (inserted,), "masked", PRODUCTION, -1.0)
 
 
-@pytest.mark.parametrize(
-    ("template", "text"),
-    [
-        ("{N}", "The film is dull."),
-        ("{N|negate}", "The film isn't dull."),
-        ("I say: {N|clause}!", "I say: the film is dull!"),
-        ("{N|question} No, {N|denial}.", "Is the film dull? No, it isn't."),
-        (
-            "I thought {N|backshift|clause}, but {N|past denial}.",
-            "I thought the film was dull, but it wasn't.",
-        ),
-        ('Some say "{N|unstopped}".', 'Some say "The film is dull".'),
-    ],
-)
-def test_a_template_is_filled(template: str, text: str) -> None:
-    made = compose(
-        Template(text=template, passes=("positive",)), {}, {"N": parsed("The film is dull.")}
-    )
-    assert made.text == text
-    assert made.shown == ("" if template == "{N}" else template)
-    for number, word in ((1, "film"), (3, "dull")):
-        assert made.text[made.starts["N"][number] :].startswith(word)
-
-
 @st.composite
 def insertions(draw: st.DrawFn) -> tuple[Source, Extension]:
     base = draw(st.sampled_from(SOURCES))
@@ -156,15 +131,6 @@ def test_an_expansion_without_its_inserted_words_is_its_seed(
         assert without(made.text, [(w.start, w.end) for w in made.inserted]) == seed.text
 
 
-def test_an_extension_that_an_operation_swallows_makes_no_expansion() -> None:
-    form = form_of("{N|question} No.")
-    (seed, *_) = drawn(SOURCES[:1], form)
-    adverb = extended(SOURCES[0], 3, "not")
-    assert expansion_of(seed, form.templates[0], "N", adverb, parsed(adverb.text)) is None
-    first = extended(SOURCES[0], 0, "Old")
-    assert expansion_of(seed, form.templates[0], "N", first, parsed(first.text)) is None
-
-
 POOLS = st.lists(st.sampled_from(SOURCES), max_size=12, unique_by=lambda one: one.text)
 
 
@@ -175,8 +141,8 @@ def test_seeds_are_distinct_and_use_a_sentence_twice_at_most(pool: list[Source],
     assert len({seed.text for seed in seeds}) == len(seeds)
     used = [one.sentence.text for seed in seeds for one in seed.sources]
     assert max(Counter(used).values(), default=0) <= MOST_OF_A_SOURCE
-    first = [text for number, text in enumerate(used) if text not in used[:number]]
-    assert used[: len(first)] == first  # every sentence once, before one comes again
+    distinct = list(dict.fromkeys(used))
+    assert used[: len(distinct)] == distinct  # every sentence once, before one comes again
     for seed in seeds:
         template = WORDED.templates[seed.number]
         sentences = {"N": seed.sources[0].parsed}
@@ -213,17 +179,6 @@ def test_annotations_decide(pool: list[Source], data: st.DataObject) -> None:
     passed = {seed.id for seed in seeds}
     again = seeds_of("LC4", WORDED, {"N": pool}, most=1_000, accept=lambda s: s.id in passed)
     assert again == seeds
-
-
-def test_a_heavy_template_is_used_more() -> None:
-    heavy, light = (
-        Template(text=text, passes=("positive",), weight=weight)
-        for text, weight in (("{N|question} No.", 20.0), ("{N|negate}", 1.0))
-    )
-    form = form_of("{N}").model_copy(update={"templates": (heavy, light)})
-    made = drawn(SOURCES, form, most=len(SOURCES))  # each sentence once
-    numbers = Counter(seed.number for seed in made)
-    assert numbers[0] > 4 * numbers[1]
 
 
 def expansions(chosen: Sequence[tuple[int, str]]) -> list[Expansion]:
@@ -364,35 +319,3 @@ def test_the_paper_form_uses_no_sentence_twice_while_others_are_left(
     assert max(pairs.values()) == 1
     assert drawn(1) == seeds
     assert [seed.text for seed in drawn(2)] != [seed.text for seed in seeds]
-
-
-def worded(choices: int, wordings: Sequence[str]) -> Form:
-    names = ["c" * number for number in range(1, choices + 1)]
-    text = " ".join(f"{{{name}}}" for name in names) + ' "{P}"'
-    return form_of(text, **{name: list(wordings) for name in names})
-
-
-LOVELY = {"P": [Sentence("made", str(n), f"It is lovely {n}.", "positive") for n in range(3)]}
-
-
-@pytest.mark.parametrize(
-    ("choices", "wordings", "expected"),
-    [(2, 10, 50), (12, 10, 50), (3, 3, 50), (2, 3, 27), (12, 1, 3)],
-)
-def test_of_many_wordings_as_many_as_there_are_or_wanted_are_picked(
-    choices: int, wordings: int, expected: int
-) -> None:
-    form = worded(choices, [f"word{number}" for number in range(wordings)])
-    seeds = seeds_in_paper_form("LC12", form, LOVELY, most=50, seed=1)
-    assert len({seed.text for seed in seeds}) == len(seeds) == expected
-
-
-def test_what_the_paper_form_cannot_do_is_one_error() -> None:
-    (capability,) = load_capabilities(["LC4"])
-    form = capability.form("fluent")
-    with pytest.raises(CapabilityError, match="LC4"):
-        seeds_in_paper_form("LC4", form, found_for(form, ["a film."]), most=1, seed=1)
-    form = capability.form("paper")
-    zebras = dict.fromkeys(form.search, LOVELY["P"])
-    with pytest.raises(CapabilityError, match="rewrite of S"):
-        seeds_in_paper_form("LC4", form, zebras, most=1, seed=1)

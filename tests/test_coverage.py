@@ -19,7 +19,6 @@ from typer.testing import CliRunner
 from s2lct.analysis.coverage.criteria import (
     BINS,
     METRICS,
-    BoundaryCoverage,
     Coverage,
     SectionCoverage,
     build_metrics,
@@ -32,7 +31,7 @@ from s2lct.analysis.coverage.measure import (
     texts_of_suite,
 )
 from s2lct.cli.main import app
-from s2lct.errors import AnalysisError, S2lctError
+from s2lct.errors import AnalysisError
 
 runner = CliRunner(env={"COLUMNS": "200"})
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -215,18 +214,6 @@ def made_up(*hidden: float) -> Activations:
     return Activations(np.arange(len(states)), (states, states), (weights,), np.zeros(2, "f4"))
 
 
-@pytest.mark.parametrize(
-    ("value", "corners"),
-    [(1.0, 0), (3.0, 0), (np.nextafter(np.float32(3), np.float32(4)), 1), (0.999, 1), (2.0, 0)],
-)
-def test_a_value_equal_to_a_bound_is_within(value: float, corners: int) -> None:
-    coverage = BoundaryCoverage(stub())
-    coverage.low["corners"][:], coverage.high["corners"][:] = 1, 3
-    coverage.add(coverage.marks(made_up(2.0, value)))
-    assert coverage.value == corners / 2
-    assert coverage.values["SActCov"] == (corners if value > 3 else 0)
-
-
 @settings(max_examples=60, deadline=None)
 @given(st.tuples(*[st.floats(-1e6, 1e6, width=32)] * 3))
 @example((0.0, 10.0, 10.0))
@@ -264,20 +251,6 @@ def test_merging_and_permuting_change_nothing_and_growth_is_what_adding_adds(
             state.add(metric.marks(one))
             assert state.value == pytest.approx(before + growth, abs=1e-12)
         assert same(state, whole)
-
-
-def test_masks_come_back_from_their_file(bert: EncoderModel, tmp_path: Path) -> None:
-    made = some_masks(Vocabulary.of_texts(bert, REFERENCE, 13))
-    masks = Masks(made.vocabulary, made.words, made.pairs, {"model": "bert"})
-    masks.save(tmp_path / "masks.safetensors")
-    back = Masks.load(tmp_path / "masks.safetensors")
-    assert (back.vocabulary, back.about) == (masks.vocabulary, {"model": "bert"})
-    assert np.array_equal(back.words, masks.words)
-    assert np.array_equal(back.pairs, masks.pairs)
-    for content in (b"", b"nonsense"):
-        (tmp_path / "none.safetensors").write_bytes(content)
-        with pytest.raises(AnalysisError, match=r"none\.safetensors"):
-            Masks.load(tmp_path / "none.safetensors")
 
 
 @pytest.mark.parametrize("architecture", ["gpt2", "fnet", "t5"])
@@ -355,25 +328,12 @@ def checklist(tmp_path: Path) -> Path:
     return write_lines(tmp_path / "mft.jsonl.gz", rows)
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        {"test": "paraphrase", "capability": "", "texts": ["a", "b"], "expected": ["duplicate"]},
-        {"test": "topic", "capability": "", "texts": ["a"], "expected": ["sports"]},
-        {"text": "a", "text_pair": ""},
-        {"text": "a", "text_pair": "b", "expected": "positive"},
-    ],
-)
-def test_suites_that_cannot_be_measured_are_refused(tmp_path: Path, row: dict[str, Any]) -> None:
-    path = write_lines(tmp_path / "other.jsonl", [row])
-    with pytest.raises(S2lctError, match=r"other\.jsonl"):
-        texts_of_suite(str(path))
-
-
 def test_pairs_of_texts_are_covered_as_pairs(bert: EncoderModel, tmp_path: Path) -> None:
     pairs = [("A dull film.", "A gray film."), ("It is lovely.", "It is fine."), ("A.", "B.")]
     rows = [{"text": a, "text_pair": b} for a, b in (*pairs, pairs[0])]
     assert texts_of_suite(str(write_lines(tmp_path / "pairs.jsonl", rows))) == pairs
+    with pytest.raises(AnalysisError, match=r"other\.jsonl"):
+        texts_of_suite(str(write_lines(tmp_path / "other.jsonl", [{"text": "a", "text_pair": ""}])))
     train = [{"text": text, "text_pair": "Awful."} for text in REFERENCE]
     corpus = f"pairs:{write_lines(tmp_path / 'train.jsonl', train)}"
     reference, held_out = read_reference(corpus, None, 0)
@@ -381,22 +341,6 @@ def test_pairs_of_texts_are_covered_as_pairs(bert: EncoderModel, tmp_path: Path)
     metric = build_metrics(["cover"], bert, reference)["cover"]
     as_pairs = metric.emptied().cover(bert, pairs).value
     assert 0 < as_pairs != metric.emptied().cover(bert, sum(pairs, ())).value
-
-
-def test_a_corpus_is_parted_into_reference_and_tests(tmp_path: Path) -> None:
-    rows = [f"A film about the number {number}.,{number % 2}" for number in range(20)]
-    path = tmp_path / "numbered.csv"
-    path.write_text("\n".join(["text,label", *rows]), encoding="utf-8")  # labels of no meaning
-    reference, held_out = read_reference(f"csv:{path}", None, 0)
-    (tests,) = held_out.values()
-    assert (len(reference), len(tests)) == (16, 4)
-    assert not set(reference) & set(tests)
-    few, same_tests = read_reference(f"csv:{path}", 7, 0)
-    assert len(few) == 7
-    assert same_tests == held_out
-    path.write_text("text,label\nA dull film.,negative\n", encoding="utf-8")
-    with pytest.raises(AnalysisError, match="csv:"):
-        read_reference(f"csv:{path}", None, 0)
 
 
 def test_coverage_from_the_command_line(
@@ -408,16 +352,12 @@ def test_coverage_from_the_command_line(
         *("coverage", f"films={suite_folder}", str(checklist), "--model", str(model_folder)),
         *("--reference", f"csv:{corpus_path}", "--metric", "boundary,cover,mncover"),
         *("--masks", str(tmp_path / "masks.safetensors")),
-        *("--curve", str(tmp_path / "curve.svg")),
     ]
     first = runner.invoke(app, arguments)
     assert first.exit_code == 0, first.output
     for expected in ("films + mft + random sentences", "BoundCov", "MNCOVER"):
         assert expected in first.output
-    curve = (tmp_path / "curve.svg").read_bytes()
-    again = runner.invoke(app, arguments)
-    assert again.stdout == first.stdout
-    assert (tmp_path / "curve.svg").read_bytes() == curve
+    assert runner.invoke(app, arguments).stdout == first.stdout
 
 
 def test_wrong_options_are_refused(
@@ -433,7 +373,7 @@ def test_wrong_options_are_refused(
         (["--metric", "mncover"], "masks"),
         (["--metric", "mncover", "--masks", "nowhere.safetensors"], "--masks"),
         (["--metric", "mncover", "--masks", str(other)], "other.safetensors"),
-        (["--curve", "curve.gif"], "--curve"),
+        (["--metric", "mncover", "--masks", str(checklist)], checklist.name),
     ):
         done = runner.invoke(app, [*command, *options])
         assert done.exit_code in (1, 2), done.output

@@ -12,7 +12,7 @@ from made_up_results import make_outcomes, suite, write
 
 from s2lct.leaderboard.results.standings import collect
 from s2lct.leaderboard.results.write import write_result
-from s2lct.leaderboard.site.site import build_site, hub_page
+from s2lct.leaderboard.site.site import build_site
 from s2lct.suite.cases import SuiteCases
 
 COMMIT = "0123456789" * 4
@@ -122,13 +122,3 @@ def test_a_model_page_begins_with_what_it_fails_most_and_ends_with_hashes(
     assert facts[-3:] == ["Revision", "Weights (SHA-256)", "Result file (SHA-256)"]
     rates = [float(cell) for cell in board.column(1)]
     assert rates == sorted(rates, reverse=True)
-
-
-def test_a_hub_page_needs_an_owner_and_a_commit() -> None:
-    address = hub_page("org/model", COMMIT)
-    assert address is not None and address.endswith("/org/model")
-    for name, revision in (
-        ("org/model", ""), ("org/model", "r1"), ("vader", COMMIT), ("a/b/c", COMMIT),
-        ("../model", COMMIT), ("org/model?x", COMMIT), ("org/model@main", COMMIT),
-    ):  # fmt: skip
-        assert hub_page(name, revision) is None, (name, revision)

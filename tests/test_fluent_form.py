@@ -17,12 +17,12 @@ from stub_models import StubParser, StubTagger
 
 from s2lct.builder.capabilities.schema import SearchRule
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.fluent_form import TRIED_FOR_A_SEED, FluentForm, Pool, Slot
+from s2lct.builder.fluent_form import TRIED_FOR_A_SEED, FluentForm, Inputs, Pool
 from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.grammar import ReferenceGrammar
-from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.language.lexicon import Lexicon, shift
 from s2lct.builder.models import parsed_sentences
-from s2lct.builder.records import Sentence, Source, Token
+from s2lct.builder.records import Sentence, Source
 from s2lct.builder.stages import search
 from s2lct.identity import shuffle_key
 
@@ -46,17 +46,6 @@ RULES = st.lists(
 )
 
 
-class CountingTagger(StubTagger):
-    """Counts the texts that it tags."""
-
-    def __init__(self) -> None:
-        self.tagged = 0
-
-    def tag(self, texts: Sequence[str]) -> list[tuple[Token, ...]]:
-        self.tagged += len(texts)
-        return super().tag(texts)
-
-
 def corpus_of(labelled: Sequence[tuple[str, str, float | None]]) -> list[Sentence]:
     return [
         Sentence("made up", str(number), text, label, "", score)  # type: ignore[arg-type]
@@ -65,19 +54,17 @@ def corpus_of(labelled: Sequence[tuple[str, str, float | None]]) -> list[Sentenc
 
 
 def form_of(tagger: StubTagger, seeds: int | str = "all") -> FluentForm:
-    models = SimpleNamespace(tagger=tagger, parser=StubParser())
-    return FluentForm(
-        BuildConfig.checked(out="out", seeds=seeds),
-        (),
-        Lexicon.load(),
-        ReferenceGrammar.load(),
-        cast(KeptModels, models),
-        None,
+    models = SimpleNamespace(tagger=tagger, parser=StubParser(), shift=shift)
+    inputs = SimpleNamespace(
+        config=BuildConfig.checked(out="out", seeds=seeds),
+        lexicon=Lexicon.load(),
+        grammar=ReferenceGrammar.load(),
     )
+    return FluentForm(cast(Inputs, inputs), (), cast(KeptModels, models), None)
 
 
-def slot_of(sentences: Sequence[Sentence], rules: Sequence[SearchRule]) -> Slot:
-    return Slot("LC4", "N", tuple(rules), tuple(search.candidates(sentences, rules, 0, "LC4")))
+def pool_of(form: FluentForm, sentences: Sequence[Sentence], *rules: SearchRule) -> Pool:
+    return Pool(form, rules, search.candidates(sentences, rules, 0, "LC4"))
 
 
 def searched(sentences: Sequence[Sentence], rules: Sequence[SearchRule]) -> list[Sentence]:
@@ -101,11 +88,10 @@ def test_what_is_drawn_is_what_a_search_of_the_whole_corpus_finds(
 ) -> None:
     sentences = corpus_of(labelled)
     with patch.object(FluentForm, "forms", lambda form, sources: [[one] for one in sources]):
-        pool = Pool(form_of(StubTagger()), slot_of(sentences, rules))
+        pool = pool_of(form_of(StubTagger()), sentences, *rules)
         expected = searched(sentences, rules)
         assert [one.sentence for one in islice(pool, number)] == expected[:number]
         assert [one.sentence for one in pool] == expected
-    assert pool.found == len(expected)
 
 
 @given(st.lists(LABELLED, max_size=30), RULES)
@@ -125,23 +111,12 @@ def test_a_pool_gives_each_sentence_then_each_again(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(FluentForm, "forms", forms)
     sentences = corpus_of([(f"The film {word} long.", "positive", None) for word in "abcdefgh"])
-    slot = slot_of(sentences, [SearchRule(label="positive")])
-    pool = Pool(form_of(StubTagger()), slot)
+    rule = SearchRule(label="positive")
+    pool = pool_of(form_of(StubTagger()), sentences, rule)
     texts = [one.text for one in pool]
     assert len(texts) == 2 * len(set(texts)) == 12
     assert texts[:6] == texts[6:]
     assert [one.text for one in pool] == texts
-    assert pool.found == 8
-    few = Pool(form_of(StubTagger(), seeds=1), slot)
-    assert {one.text for one in few} <= set(texts)
-    assert few.found == TRIED_FOR_A_SEED
-
-
-def test_no_more_is_tagged_than_seeds_need() -> None:
-    texts = [f"The film is {number} minutes long." for number in range(400)]
-    slot = slot_of(
-        corpus_of([(text, "positive", None) for text in texts]), [SearchRule(label="positive")]
-    )
-    tagger = CountingTagger()
-    assert len(list(islice(Pool(form_of(tagger, seeds=5), slot), 5))) == 5
-    assert 5 <= tagger.tagged < 100
+    few = {one.text for one in pool_of(form_of(StubTagger(), seeds=1), sentences, rule)}
+    assert few <= set(texts)
+    assert len(few) <= TRIED_FOR_A_SEED

@@ -20,38 +20,6 @@ SHARED = Path(__file__).parents[2] / "shared"
 TREEBANK = SHARED / "nltk_data" / "corpora" / "treebank.zip"
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason=f"no original files in {SHARED}")
 
-SENTENCE = "( (S (NP-SBJ (PRP it)) (VP (VBZ works)) (. .)) )"
-
-
-def grammar(**counts: int) -> ReferenceGrammar:
-    """Noun phrases by their symbols joined with underscores."""
-    return ReferenceGrammar({("NP", tuple(rhs.split("_"))): n for rhs, n in counts.items()})
-
-
-def test_an_added_noun_completes_a_bare_determiner() -> None:
-    assert grammar(DT=1, DT_NNS=2, NNS_DT=1, DT_NP=4).extensions("NP", ("DT",)) == [
-        LongerProduction(("DT", "NNS"), 0.25, ((1, "NNS"),)),
-        LongerProduction(("NNS", "DT"), 0.125, ((0, "NNS"),)),
-    ]
-
-
-def test_phrases_and_punctuation_are_not_added() -> None:
-    reference = ReferenceGrammar(
-        {("NP", ("NN", extra)): 1 for extra in ("PP", ",", ".", ":", "``", "''", "-LRB-", "SYM")}
-    )
-    assert reference.extensions("NP", ("NN",)) == []
-
-
-def test_max_masks() -> None:
-    reference = grammar(DT_JJ_JJ_NN=1)
-    assert reference.extensions("NP", ("NN",), max_masks=2) == []
-    assert [e.added for e in reference.extensions("NP", ("NN",))] == [
-        ((0, "DT"), (0, "JJ"), (0, "JJ"))
-    ]
-    assert reference.extensions("NP", ("DT", "JJ", "NN"), max_masks=0) == []
-    assert reference.extensions("VP", ("NN",)) == []
-
-
 symbols = st.sampled_from(["DT", "JJ", "NN", "NP", ","])
 right_hand_sides = st.lists(symbols, min_size=1, max_size=6).map(tuple)
 
@@ -107,13 +75,6 @@ def test_traces_and_emptied_nodes_are_left_out() -> None:
         ("VP", ("VBD", "VP")),
         ("VP", ("VBN",)),
     ]
-
-
-def test_probabilities_are_shares_of_the_left_hand_side() -> None:
-    reference = ReferenceGrammar({("NP", ("PRP",)): 2, ("NP", ("NN",)): 1, ("S", ("NP", "VP")): 2})
-    assert reference.probability("NP", ("PRP",)) == pytest.approx(2 / 3)
-    assert reference.probability("NP", ("DT",)) == 0
-    assert reference.probability("QP", ("CD",)) == 0
 
 
 @pytest.mark.shared_data

@@ -66,7 +66,7 @@ def test_predictions_of_another_model_or_version_do_not_count(
     none.fingerprint = ""
     for model in (turned, other, none, none, newer):
         if model is newer:
-            monkeypatch.setattr(scoring, "PREDICTIONS", scoring.PREDICTIONS + 1)
+            monkeypatch.setattr(scoring, "source_fingerprint", "other {}".format)
         model.asked.clear()
         score(model, suite_of(*TEXTS), cache=cache)
         assert model.asked == [*TEXTS]

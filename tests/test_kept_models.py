@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import random
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+import torch
 from conftest import SENTENCES
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from s2lct.builder.kept_models import KeptModels, LoadedModels
-from s2lct.builder.models import EMBEDDED
+from s2lct.builder.config import BuildConfig
+from s2lct.builder.kept_models import KeptModels, LoadedModels, Request
+from s2lct.builder.models import EMBEDDED, Words, load_masked_language_model
+from s2lct.builder.models.masked_lm import TransformersMaskedLM
+from s2lct.builder.records import MASK
 from s2lct.cache import Cache
 from s2lct.engines import InProcess
 
@@ -21,10 +29,12 @@ MASKED = [
     text.replace(" ", " {mask} ", 1) if number % 2 else f"{text[:-1]} {{mask}}."
     for number, text in enumerate(TEXTS * 2)
 ]
+Answers = dict[Request, Words]
 AMONG = [
     (None, frozenset(("long", "new", "short")), frozenset(("film", "scene")))[number % 3]
     for number in range(len(MASKED))
 ]
+REQUESTS = set(zip(MASKED, AMONG, strict=True)) | {(text, None) for text in MASKED}
 
 
 class Killed(InProcess[LoadedModels]):
@@ -49,6 +59,12 @@ def loaded() -> LoadedModels:
     return LoadedModels(EMBEDDED, EMBEDDED, EMBEDDED)
 
 
+@pytest.fixture(scope="module")
+def alone(loaded: LoadedModels) -> Answers:
+    """What fills each text, asked by itself."""
+    return {request: loaded.mlm.suggest([request[0]], 5, [request[1]])[0] for request in REQUESTS}
+
+
 def answers_of(models: Any) -> tuple[Any, ...]:
     tokens = models.tagger.tag(TEXTS)
     return tokens, models.parser.parse([*tokens, ()]), models.mlm.suggest(MASKED, 5, AMONG)
@@ -57,8 +73,7 @@ def answers_of(models: Any) -> tuple[Any, ...]:
 def test_an_interrupted_run_goes_on_and_nothing_is_asked_twice(
     loaded: LoadedModels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("TAGGED_AT_ONCE", "PARSED_AT_ONCE", "BATCHES_AT_ONCE"):
-        monkeypatch.setattr(f"s2lct.builder.kept_models.{name}", 7)
+    monkeypatch.setattr("s2lct.builder.kept_models.AT_ONCE", 7)
     plain = answers_of(loaded)
     asks = 0
     with Cache() as cache:
@@ -74,10 +89,71 @@ def test_an_interrupted_run_goes_on_and_nothing_is_asked_twice(
         assert answers_of(KeptModels(loaded, Killed(loaded, 0), cache)) == plain
 
 
-def test_a_score_does_not_depend_on_what_was_asked_before(
+@settings(max_examples=20)
+@given(st.lists(st.sampled_from(sorted(REQUESTS, key=str)), max_size=40), st.data())
+def test_fillings_depend_on_their_text_and_its_words_alone(
+    loaded: LoadedModels, alone: Answers, asked: list[Request], data: st.DataObject
+) -> None:
+    texts, among = [text for text, _ in asked], [words for _, words in asked]
+    size = data.draw(st.sampled_from((1, 8, 32, 128)), "texts of a worker")
+    threads = data.draw(st.integers(1, 3), "threads")
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    with (
+        patch("s2lct.builder.kept_models.AT_ONCE", size),
+        tempfile.TemporaryDirectory() as folder,
+        Cache(Path(folder) / "cache.sqlite") as cache,
+    ):
+        models = KeptModels(loaded, InProcess(loaded), cache)
+        models.mlm.suggest(texts[::2], 5, among[::2])
+        found = models.mlm.suggest(texts, 5, among)
+    torch.set_num_threads(before)
+    assert found == [alone[request] for request in asked]
+    assert found == loaded.mlm.suggest(texts, 5, among)
+
+
+def test_bfloat16_says_nearly_the_same_of_each_text_alone(
     loaded: LoadedModels, tmp_path: Path
 ) -> None:
+    config = BuildConfig.checked(out=tmp_path, dtype="bfloat16")
+    assert config.result_options["dtype"] == "bfloat16"
+    model = load_masked_language_model(dtype=config.dtype)
+    assert model.fingerprint != loaded.mlm.fingerprint
+    found = model.suggest(MASKED, 5, AMONG)
+    for request, words in zip(zip(MASKED, AMONG, strict=True), found, strict=True):
+        assert model.suggest([request[0]], 5, [request[1]]) == [words]
+    for words, exact in zip(found, loaded.mlm.suggest(MASKED, 100, AMONG), strict=True):
+        assert all(abs(score - dict(exact)[word]) < 0.2 for word, score in words)
+
+
+def test_what_fills_a_mask_is_ranked_as_rounded_and_by_alphabet(loaded: LoadedModels) -> None:
+    model = loaded.mlm
+    assert isinstance(model, TransformersMaskedLM)
+    few = frozenset(model.words[::50])
+    for text in MASKED[:6]:
+        ids = torch.tensor([model.tokenizer(text.replace(MASK, "[MASK]"))["input_ids"]])
+        place = (ids[0] == model.tokenizer.mask_token_id).nonzero()[0, 0]
+        with torch.inference_mode():
+            logits = model.model(ids).logits[0, place].double()
+        expected = torch.log_softmax(logits, -1)
+        (found,), (of_few,) = model.suggest([text], 2_000), model.suggest([text], 10_000, [few])
+        shared = [each for each in found if each[0] in few]
+        assert shared and shared == [each for each in of_few if each in found]
+        assert len(of_few) == len(few)
+        for answer in (found, of_few):
+            assert list(answer) == sorted(answer, key=lambda each: (-each[1], each[0]))
+            for word, score in answer:
+                assert score == pytest.approx(float(expected[model.word_ids[word]]), abs=2e-4)
+
+
+def test_answers_of_other_code_are_asked_again(
+    loaded: LoadedModels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Cache(tmp_path / "cache.sqlite") as cache:
-        models = KeptModels(loaded, InProcess(loaded), cache)
-        models.mlm.suggest(MASKED[::3], 5)
-        assert models.mlm.suggest(MASKED, 5, AMONG) == loaded.mlm.suggest(MASKED, 5, AMONG)
+        engine = Killed(loaded, 100)
+        models = KeptModels(loaded, engine, cache)
+        models.tagger.tag(TEXTS)
+        left = engine.left
+        monkeypatch.setattr("s2lct.builder.kept_models.source_fingerprint", "of {}".format)
+        models.tagger.tag(TEXTS)
+        assert engine.left < left < 100

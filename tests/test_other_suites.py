@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +20,7 @@ from s2lct.cli.main import app
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.results.read import read_result
 from s2lct.suite.capability_ids import capability_id_of, is_capability_id
-from s2lct.suite.cases import load_cases
+from s2lct.suite.cases import load_suite
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 runner = CliRunner()
@@ -63,7 +61,7 @@ def write_csv(path: Path, header: Sequence[str], *rows: Sequence[object]) -> Pat
 
 
 def test_checklists_tests_are_capabilities(checklist: Path) -> None:
-    suite = load_cases(f"checklist:{checklist}")
+    suite = load_suite(f"checklist:{checklist}")
     told = [(case.capability, case.text, case.passes, case.kind) for case in suite.cases]
     assert told == [
         ("negated-negative", "The tram isn't ugly.", {1, 2}, "seed"),
@@ -72,7 +70,7 @@ def test_checklists_tests_are_capabilities(checklist: Path) -> None:
         ("single-positive-words", "splendid", {2}, "seed"),
     ]
     assert suite.name == "checklist:mft.jsonl.gz"
-    again = load_cases(f"checklist:{checklist}")
+    again = load_suite(f"checklist:{checklist}")
     assert again.fingerprint == suite.fingerprint
     assert not suite.partial
 
@@ -83,7 +81,7 @@ def test_checklists_tests_are_capabilities(checklist: Path) -> None:
         ({"test": NOT_NEGATIVE, "texts": ["The bus is not bad."], "expected": ["negative"]},
          "twice"),
         ({"test": "negated-negative", "texts": ["So it is."], "expected": ["neutral"]}, ""),
-        ({"test": "x", "texts": ["half \ud800"], "expected": ["neutral"]}, "lone surrogate"),
+        ({"test": "x", "texts": ["half \ud800"], "expected": ["neutral"]}, "surrogates"),
         ({"test": "x", "texts": ["a", "b"], "expected": ["neutral"]}, "line 6"),
     ],
 )  # fmt: skip
@@ -93,27 +91,23 @@ def test_a_checklist_that_contradicts_itself_is_refused(
     lines = gzip.decompress(checklist.read_bytes()) + json.dumps(row | {"capability": ""}).encode()
     checklist.write_bytes(gzip.compress(lines))
     if not problem:
-        assert len(load_cases(f"checklist:{checklist}").cases) == 5
+        assert len(load_suite(f"checklist:{checklist}").cases) == 5
         return
     with pytest.raises(ScoringError, match=problem):
-        load_cases(f"checklist:{checklist}")
+        load_suite(f"checklist:{checklist}")
 
 
-HEADER = ("case_id", "functionality", "test_case", "label_gold")
+HEADER = ("id", "capability", "text", "labels")
 HATE = [
-    (1, "negated_praise", "I do not admire my neighbours.", "hateful"),
-    (2, "negated_praise", "I don't admire, or trust, my neighbours.", "hateful"),
-    (3, "praise: of a group, in a long sentence", "I admire my neighbours.", "non-hateful"),
+    (1, "negated_praise", "I do not admire my neighbours.", "negative"),
+    (2, "negated_praise", "I don't admire, or trust, my neighbours.", "NEG"),
+    (3, "praise: of a group, in a long sentence", "I admire my neighbours.", "neutral|positive"),
 ]
-QUERY = (
-    "?text=test_case&label=label_gold&capability=functionality&id=case_id"
-    "&labels=hateful=negative,non-hateful=neutral|positive"
-)
 
 
-def test_a_table_with_columns_of_its_own_is_a_suite(tmp_path: Path) -> None:
+def test_a_table_is_a_suite(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "hate check.csv", HEADER, *HATE)
-    suite = load_cases(f"csv:{path}{QUERY}")
+    suite = load_suite(f"csv:{path}")
     assert [(case.id, case.text, case.passes) for case in suite.cases] == [
         ("1", HATE[0][2], {0}),
         ("2", HATE[1][2], {0}),
@@ -125,65 +119,30 @@ def test_a_table_with_columns_of_its_own_is_a_suite(tmp_path: Path) -> None:
     rows = [dict(zip(HEADER, row, strict=True)) for row in HATE]
     lines = tmp_path / "same.jsonl"
     lines.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert load_cases(f"jsonl:{lines}{QUERY}").fingerprint == suite.fingerprint
-    told = s2lct("score", "vader", "--suite", f"csv:{path}{QUERY}", "--out", tmp_path / "r")
+    assert load_suite(f"jsonl:{lines}").fingerprint == suite.fingerprint
+    told = s2lct("score", "vader", "--suite", f"csv:{path}", "--out", tmp_path / "r")
     assert "negated_praise" in told
     assert read_result(tmp_path / "r" / "vader.json").suite.name == "csv:hate check.csv"
-
-
-def test_a_table_with_usual_names_needs_no_columns_named(tmp_path: Path) -> None:
-    path = write_csv(
-        tmp_path / "mine.csv", ("text", "label"), ("So it is.", "NEUTRAL"), ("Lovely.", "pos|neu")
-    )
-    suite = load_cases(f"csv:{path}")
-    assert [case.passes for case in suite.cases] == [{1}, {1, 2}]
-    assert {case.capability for case in suite.cases} == {"mine"}
     twice = write_csv(tmp_path / "twice.csv", ("text", "label"), *[("Lovely.", "positive")] * 2)
-    assert len(load_cases(f"csv:{twice}").cases) == 1
+    assert [case.capability for case in load_suite(f"csv:{twice}").cases] == ["twice"]
 
 
 @pytest.mark.parametrize(
-    ("query", "problem"),
+    ("header", "cells", "problem"),
     [
-        ("?text=test_case&label=label_gold", "row 2: the label 'hateful'"),
-        ("?text=nothing&label=label_gold", "row 2: has no column nothing"),
-        ("", "row 2"),
-        ("?colour=red", "'colour=red'"),
-        ("?text=test_case&text=case_id", "'text=case_id'"),
-        (QUERY.replace("hateful=negative", "hateful=sad"), "'hateful=sad'"),
-        (QUERY + ",hateful=positive", "'hateful=positive'"),
+        (("text", "label"), ("Lovely.", "hateful"), "hateful"),
+        (("text", "label"), ("Lovely.", ""), "label"),
+        (("review", "label"), ("Lovely.", "positive"), "review"),
+        (("text", "label"), ("Lovely.", 1), "0 and 1"),
     ],
 )
-def test_columns_that_are_not_there_are_told(tmp_path: Path, query: str, problem: str) -> None:
-    path = write_csv(tmp_path / "hate.csv", HEADER, *HATE)
-    with pytest.raises(ScoringError, match=re.escape(problem)) as error:
-        load_cases(f"csv:{path}{query}")
-    assert error.value.hint
-
-
-def test_labels_0_and_1_are_not_guessed(tmp_path: Path) -> None:
-    path = write_csv(tmp_path / "binary.csv", ("text", "label"), ("Lovely.", 1), ("Awful.", 0))
-    with pytest.raises(ScoringError, match="row 2") as error:
-        load_cases(f"csv:{path}")
-    assert "labels=0=negative,1=positive" in error.value.hint
-    suite = load_cases(f"csv:{path}?labels=0=negative,1=positive")
-    assert [case.passes for case in suite.cases] == [{2}, {0}]
-    three = write_csv(tmp_path / "three.csv", ("text", "label"), ("Lovely.", 2), ("Awful.", 0))
-    assert [case.passes for case in load_cases(f"csv:{three}").cases] == [{2}, {0}]
-
-
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
-def test_an_exported_suite_is_read_with_its_fingerprint(
-    suite_folder: Path, tmp_path: Path, kind: str
+def test_what_a_table_lacks_is_told_with_the_row(
+    tmp_path: Path, header: Sequence[str], cells: Sequence[object], problem: str
 ) -> None:
-    path = tmp_path / f"all.{kind}"
-    if kind == "parquet":
-        pq.write_table(pa.concat_tables(map(pq.read_table, suite_folder.rglob("*.parquet"))), path)
-    else:
-        s2lct("export", suite_folder, "--format", kind, "--out", path)
-    built, read = load_cases(suite_folder), load_cases(f"{kind}:{path}")
-    assert read.fingerprint == built.fingerprint
-    assert (read.cases, read.counterparts) == (built.cases, built.counterparts)
+    path = write_csv(tmp_path / "mine.csv", header, cells)
+    with pytest.raises(ScoringError, match=rf"row 2.*{problem}") as error:
+        load_suite(f"csv:{path}")
+    assert error.value.hint
 
 
 @pytest.mark.parametrize(
@@ -194,7 +153,7 @@ def test_files_that_are_no_suite_are_named(tmp_path: Path, suite: str) -> None:
     path = tmp_path / "some.txt"
     path.write_text("Once upon a time.\n")
     with pytest.raises(ScoringError, match=r"missing|some\.txt|csv:"):
-        load_cases(suite.format(path))
+        load_suite(suite.format(path))
 
 
 def test_two_names_that_would_be_one_are_refused(tmp_path: Path) -> None:
@@ -202,7 +161,7 @@ def test_two_names_that_would_be_one_are_refused(tmp_path: Path) -> None:
     rows = [("Lovely.", "positive", "a b"), ("Awful.", "negative", "a-b")]
     path = write_csv(tmp_path / "names.csv", header, *rows)
     with pytest.raises(ScoringError, match="'a-b' and 'a b'"):
-        load_cases(f"csv:{path}")
+        load_suite(f"csv:{path}")
 
 
 @given(st.text(max_size=80))
@@ -215,7 +174,7 @@ def test_every_name_becomes_an_id(name: str) -> None:
 @pytest.mark.shared_data
 def test_checklists_release_is_a_suite(shared_folder: Path) -> None:
     folder = shared_folder / "data" / "checklist"
-    suite = load_cases(f"checklist:{folder / 'sentiment_mft.jsonl.gz'}")
+    suite = load_suite(f"checklist:{folder / 'sentiment_mft.jsonl.gz'}")
     names = dict.fromkeys(case.capability for case in suite.cases)
     assert len(names) == 20
     assert "hard-negated-neutral" in names
@@ -234,7 +193,7 @@ def test_coverage_takes_suites_of_others(checklist: Path, tmp_path: Path) -> Non
     mixed = tmp_path / "mixed.jsonl"
     mixed.write_text("".join(json.dumps(row) + "\n" for row in [*CHECKLIST, relative]))
     path = write_csv(tmp_path / "hate.csv", HEADER, *HATE)
-    found = named_suites([f"checklist:{mixed}", f"csv:{path}{QUERY}", f"zipped={checklist}"])
+    found = named_suites([f"checklist:{mixed}", f"csv:{path}", f"zipped={checklist}"])
     assert list(found) == ["mixed", "hate.csv", "zipped"]
     assert found["mixed"][-2:] == ["It shines.", "It shnies."]
     assert len(found["hate.csv"]) == 3

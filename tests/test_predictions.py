@@ -27,7 +27,7 @@ from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.results.given import outcomes_of_predictions
 from s2lct.leaderboard.results.read import read_result, recompute
 from s2lct.leaderboard.scoring.score import score
-from s2lct.suite.cases import Case, SuiteCases, load_cases
+from s2lct.suite.cases import Case, SuiteCases, load_suite
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 runner = CliRunner()
@@ -74,6 +74,26 @@ def test_what_a_row_leaves_out_never_changes_its_label(
     assert found == whole
 
 
+BANDED = [(0.2, 0), (1 / 3, 0), (0.34, 1), (0.66, 1), (2 / 3, 2), (0.9, 2)]
+
+
+def test_a_rule_says_what_probabilities_mean() -> None:
+    binary = rule_for(["NEGATIVE", "POSITIVE"])
+    rows = np.array([[1 - positive, positive] for positive, _ in BANDED])
+    assert binary.labels(rows).tolist() == [label for _, label in BANDED]
+    folded = rule_for(STARS).labels(np.array([[0.3, 0.3, 0.4, 0, 0], [0, 0.1, 0.4, 0.3, 0.2]]))
+    assert folded.tolist() == [0, 2]
+    known = rule_for(["LABEL_0", "LABEL_1"], model="textattack/bert-base-uncased-SST-2")
+    mapped = rule_for(["LABEL_0", "LABEL_1"], label_map={"0": "positive", "LABEL_1": "negative"})
+    assert (known.meanings, mapped.meanings) == ((0, 2), (2, 0)) and "--label-map" in str(mapped)
+    with pytest.raises(ScoringError) as refused:
+        rule_for(["LABEL_0", "LABEL_1"], model="somebody/model")
+    assert "--label-map LABEL_0=" in refused.value.hint
+    for classes in (["a", "b", "c", "d", "e", "f"], ["only"], ["neutral", "positive"]):
+        with pytest.raises(ScoringError):
+            rule_for(classes)
+
+
 BAD_ROWS: list[Any] = [
     True, None, 0.5, nan, 7, -1, "good-ish", b"positive", [], {}, [[0.5, 0.5]], ["positive"],
     [True, False], [0.5, "0.5"], [0.1, 0.2, nan], [-0.1, 0.3, 0.8], [9.0, 5.0, 3.0],
@@ -109,13 +129,9 @@ def test_a_row_that_means_nothing_is_refused_by_its_number(bad: Any) -> None:
         GOOD_ROWS[:3],
         torch.full((3, 3, 1), 1 / 3),
         torch.tensor([0.0, 1.0, 2.0]),
-        torch.tensor([True, False, True]),
         np.array([[1.0, 2.0, 3.0]] * 3),
         np.ma.masked_equal([0, 1, 2], 1),
-        np.array(1),
         {"a": 1, "b": 2, "c": 0},
-        {0, 1, 2},
-        "neg",
         None,
         [0, 1],
     ],
@@ -148,7 +164,7 @@ def test_numbers_and_columns_are_those_of_the_classes() -> None:
 
 @pytest.fixture(scope="module")
 def suite(suite_folder: Path) -> SuiteCases:
-    return load_cases(suite_folder)
+    return load_suite(suite_folder)
 
 
 def write(path: Path, rows: Rows) -> Path:
@@ -206,9 +222,9 @@ def test_predictions_are_found_in_any_form_and_order(
     by: str,
     predicted: Callable[[int], dict[str, Any]],
 ) -> None:
-    rows = [{by: getattr(case, by), **predicted(right(case))} for case in suite.asked]
+    rows = [{by: getattr(case, by), **predicted(right(case))} for case in suite.with_contrasts]
     path = write(tmp_path / f"mine.{ending}", rows[::-1])
-    assert read(path, suite) == [right(case) for case in suite.asked]
+    assert read(path, suite) == [right(case) for case in suite.with_contrasts]
 
 
 def test_predictions_score_as_the_model_that_made_them(
@@ -217,37 +233,40 @@ def test_predictions_score_as_the_model_that_made_them(
     outcomes, out = score(load_classifier("vader"), suite), tmp_path / "results"
     rows = [
         {"id": case.id, "label": LABELS[label]}
-        for case, label in zip(outcomes.suite.asked, outcomes.labels, strict=True)
+        for case, label in zip(outcomes.suite.with_contrasts, outcomes.labels, strict=True)
     ]
     s2lct("score", "vader", "--suite", suite_folder, "--out", out)
     given = ("--predictions", write(tmp_path / "mine.csv", rows), "--name", "team/model")
-    assert "mine.csv" in s2lct("score", *given, "--suite", suite_folder, "--out", out)
+    s2lct("score", *given, "--suite", suite_folder, "--out", out)
     (mine,) = out.glob("team*.json")
     one, other = read_result(out / "vader.json"), recompute(mine)
     assert (other.overall, other.capabilities) == (one.overall, one.capabilities)
     assert other.model.name == "team/model" and not other.model.rescorable
-    # Without contrasts there is no share right on both sides, and the rates are the same.
+    assert other.model.predictions and other.model.predictions.file == "mine.csv"
+    # Without contrasts there is no consistency, and the rates are the same.
     s2lct(
         *("score", "--predictions", write(tmp_path / "cases.csv", rows[: len(suite.cases)])),
         *("--suite", suite_folder, "--out", out),
     )
     (part,) = out.glob("cases*.json")
-    assert read_result(part).overall == one.overall.model_copy(update={"both_sides": None})
+    assert read_result(part).overall == one.overall.model_copy(update={"consistency": None})
 
 
 def test_rows_must_cover_the_cases_once(suite: SuiteCases, tmp_path: Path) -> None:
-    rows = labelled(suite.asked)
+    rows = labelled(suite.with_contrasts)
     with pytest.raises(ScoringError) as error:
         read(write(tmp_path / "few.csv", labelled(suite.cases[5:])), suite)
     assert suite.cases[0].id in error.value.problem and "--limit" in error.value.hint
     more = [*rows, rows[0], *({"id": f"x{n}", "label": "bogus"} for n in range(4))]
     with pytest.warns(S2lctWarning, match="4 rows"):
         found = read(write(tmp_path / "more.csv", more), suite)
-    assert found == [right(case) for case in suite.asked]
+    assert found == [right(case) for case in suite.with_contrasts]
     other = {**rows[0], "label": next(label for label in LABELS if label != rows[0]["label"])}
     with pytest.raises(ScoringError, match=rf"row 2 and twice\.csv, row {len(rows) + 2:,}"):
         read(write(tmp_path / "twice.csv", [*rows, other]), suite)
-    texts = [{"text": case.text} | row for case, row in zip(suite.asked, rows, strict=True)]
+    texts = [
+        {"text": case.text} | row for case, row in zip(suite.with_contrasts, rows, strict=True)
+    ]
     read(write(tmp_path / "right.csv", texts), suite)
     shifted = [one | {"text": texts[n - 1]["text"]} for n, one in enumerate(texts)]
     with pytest.raises(ScoringError, match=r"shifted\.csv, row 2"):
@@ -264,49 +283,3 @@ def test_the_suites_own_labels_are_not_taken_for_predictions(
     with exported.open(encoding="utf-8", newline="") as file:
         rows = [row | {"prediction": "neutral"} for row in csv.DictReader(file)]
     assert set(read(write(tmp_path / "predicted.csv", rows), suite)) == {1}
-
-
-@pytest.mark.parametrize(
-    "row",
-    [{"label": ""}, {"label": "sarcastic"}, {"negative": "half", "neutral": 0.1, "positive": 0.1}],
-)
-def test_a_row_that_is_no_prediction_is_named(
-    suite: SuiteCases, tmp_path: Path, row: dict[str, Any]
-) -> None:
-    good = {"label": "neutral"} if "label" in row else {"negative": 1, "neutral": 0, "positive": 0}
-    rows = [{"id": case.id} | (row if n == 1 else good) for n, case in enumerate(suite.asked)]
-    with pytest.raises(ScoringError, match=r"mine\.csv, row 3"):
-        read(write(tmp_path / "mine.csv", rows), suite)
-
-
-@pytest.mark.parametrize(
-    "content", ["", "id,label\n", "name,label\na,positive\n", "id,colour\nID,red\n"]
-)
-def test_a_file_of_something_else_is_refused(
-    suite: SuiteCases, tmp_path: Path, content: str
-) -> None:
-    path = tmp_path / "mine.csv"
-    path.write_text(content.replace("ID", suite.cases[0].id))
-    with pytest.raises(ScoringError, match=r"mine\.csv") as error:
-        read(path, suite)
-    assert error.value.hint
-
-
-@pytest.mark.parametrize(
-    ("arguments", "option"),
-    [
-        (["vader", "--predictions", "FILE"], "--predictions"),
-        (["vader", "--name", "x"], "--name"),
-        (["--predictions", "FILE", "--llm"], "--llm"),
-        (["--predictions", "FILE", "--name", "vader"], "--name"),
-    ],
-)
-def test_what_excludes_each_other_is_told(
-    suite: SuiteCases, suite_folder: Path, tmp_path: Path, arguments: list[str], option: str
-) -> None:
-    path = write(tmp_path / "mine.csv", labelled(suite.cases))
-    given = [str(path) if one == "FILE" else one for one in arguments]
-    done = runner.invoke(
-        app, ["score", *given, "--suite", str(suite_folder), "--out", str(tmp_path / "r")]
-    )
-    assert done.exit_code in (1, 2) and option in done.output

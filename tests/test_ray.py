@@ -21,9 +21,12 @@ from typing import Any
 import pytest
 import ray_asks as asks
 from ray_asks import Adder
-from ray_nodes import two_nodes
+from stub_workers import slow_stub_workers
+from test_build import bytes_of, config_for
 from tiny_models import save_tiny_classifier, save_tiny_llama
 
+from s2lct.builder import kept_models
+from s2lct.builder.pipeline import build_suite
 from s2lct.cache import FILE
 from s2lct.engines import Engine, InProcess, RayEngine
 from s2lct.errors import BuildError, ScoringError
@@ -37,16 +40,61 @@ PROMPTS = ("Review: {text} Sentiment:", "Film: {text} It is")
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    with two_nodes() as cluster:
+    """Two nodes of one CPU each, the second as ``last``; no other test can meet them."""
+    from ray.cluster_utils import Cluster
+
+    folder = tempfile.mkdtemp(prefix="s2lct-test-", dir="/tmp")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_TMPDIR", folder)
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.delenv("RAY_ADDRESS", raising=False)
+        cluster = Cluster()
+        for node in ("one", "two"):
+            cluster.last = cluster.add_node(
+                num_cpus=1,
+                object_store_memory=80 * 2**20,
+                include_dashboard=False,
+                env_vars={"S2LCT_TEST_NODE": node},
+            )
+        patch.setenv("RAY_ADDRESS", cluster.address)
         yield cluster
+        cluster.shutdown()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_build_of_which_a_worker_is_killed_writes_the_bytes_of_one_process(
+    corpus_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_cache: Path
+) -> None:
+    small = {"seeds": 2, "masks": 3, "expansions": 2}
+    build_suite(config_for(corpus_path, tmp_path / "whole", **small))
+    shutil.rmtree(own_cache)
+    monkeypatch.setattr(kept_models, "AT_ONCE", 4)
+    notes = tmp_path / "notes"
+
+    def workers() -> list[list[str]]:
+        """The processes of workers, with their nodes."""
+        return [path.name.split("-") for path in notes.iterdir()]
+
+    def kill() -> None:
+        while not workers():
+            time.sleep(0.02)
+        os.kill(int(workers()[0][0]), signal.SIGKILL)
+
+    with slow_stub_workers(notes):
+        killing = threading.Thread(target=kill, daemon=True)
+        killing.start()
+        build_suite(config_for(corpus_path, tmp_path / "ray", engine="ray", **small))
+        killing.join()
+    assert bytes_of(tmp_path / "ray") == bytes_of(tmp_path / "whole")
+    assert len({node for _, node in workers()}) == 2
+    assert len(workers()) > 2  # another worker took its place
 
 
 @pytest.fixture(scope="module")
 def engine(cluster: Any) -> Iterator[Engine[Adder]]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_ADDRESS", cluster.address)
-        with RayEngine(partial(Adder, 100)) as engine:
-            yield engine
+    with RayEngine(partial(Adder, 100)) as engine:
+        yield engine
 
 
 def test_everything_is_answered_once_by_all_workers(engine: Engine[Adder]) -> None:
@@ -58,11 +106,6 @@ def test_everything_is_answered_once_by_all_workers(engine: Engine[Adder]) -> No
     assert len(processes) == 2 and os.getpid() not in processes
     one, other = engine.map(Adder.add, range(10)), engine.map(Adder.add, range(100, 110))
     assert {total for _, (_, (total, _)) in zip(one, other, strict=True)} == {*range(200, 210)}
-
-
-def test_a_worker_has_one_thread_and_no_gpu_that_it_did_not_ask_for(engine: Engine[Adder]) -> None:
-    ((_, found),) = engine.map(asks.place, [0])
-    assert found == {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
 
 
 def test_errors_of_workers_come_out_as_they_are(engine: Engine[Adder]) -> None:
@@ -150,17 +193,6 @@ def test_pieces_are_whole_batches_and_another_model_on_a_node_is_refused(
         list(model.probabilities(texts))
 
 
-def test_a_model_that_fails_leaves_the_others(
-    engine: Engine[Adder], own_cache: Path, suite_folder: Path, tmp_path: Path
-) -> None:
-    broken = save_tiny_classifier(tmp_path / "broken")
-    (broken / "model.safetensors").write_bytes(b"no weights")
-    given: dict[str, Any] = {"suite": str(suite_folder), "engine": "ray", "out": tmp_path / "out"}
-    with pytest.warns(match="broken"):
-        scores = score_models([str(broken), "vader"], **given)
-    assert scores.failed == (str(broken),) and [one.name for one in scores.files] == ["vader.json"]
-
-
 def test_work_goes_on_when_a_node_leaves(
     cluster: Any, engine: Engine[Adder], tmp_path: Path
 ) -> None:
@@ -225,7 +257,7 @@ def test_a_cluster_of_its_own_prints_nothing_and_leaves_nothing(tmp_path: Path) 
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"TMPDIR": str(made)},
+        env=os.environ | {"TMPDIR": str(made), "RAY_ADDRESS": ""},
     )
     while not list(tmp_path.glob("?-*")):
         assert process.poll() is None, process.communicate()

@@ -14,6 +14,7 @@ import click
 import pytest
 import typer
 from hub_fixtures import HubClient
+from hub_server import MAINTAINER
 from tiny_models import save_tiny_classifier
 
 from s2lct.cli.main import app
@@ -122,4 +123,8 @@ def test_readme_from_top_to_bottom(hub: HubClient, suite_folder: Path, tmp_path:
         else:
             steps_to_run.append((step.language, text))
     assert len(steps_to_run) > 10
-    hub.python(READER.replace("ORG", ORG), json.dumps(steps_to_run), cwd=folder)
+    printed = hub.python(READER.replace("ORG", ORG), json.dumps(steps_to_run), cwd=folder)
+    # Nothing that is printed, kept or shown on a page holds a token.
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert written and MAINTAINER.token not in printed
+    assert not [path for path in written if MAINTAINER.token.encode() in path.read_bytes()]

@@ -5,23 +5,24 @@ from __future__ import annotations
 import html
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from made_up_results import made_suite, make_outcomes, suite_at
+from made_up_results import made_suite, make_outcomes, make_result, suite_at
 from rich.console import Console
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app
-from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
 from s2lct.leaderboard.results.comparison import compare
 from s2lct.leaderboard.results.read import Scored, Suites, read_scored
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.site.report import (
     comparison_tables,
     html_report,
+    marked,
     results_tables,
 )
 from s2lct.suite.cases import Case
@@ -116,7 +117,7 @@ def test_the_page_has_the_figures_of_the_results(count: int, tmp_path: Path) -> 
         name = result.model.name
         (row,) = [row for row in of_means if row[0] == name]
         mean = percent(result.overall.failure_rate)
-        assert dict(zip(means, row, strict=True))["mean %"] == mean
+        assert dict(zip(means, row, strict=True))["failure rate %"] == mean
         alone = {row[0]: row for row in tables[name][1:]}
         for capability, of in result.capabilities.items():
             low, high = (f"{100 * bound:.0f}" for bound in of.all.ci)
@@ -126,9 +127,9 @@ def test_the_page_has_the_figures_of_the_results(count: int, tmp_path: Path) -> 
                 if {capability, name} == {*key[0].split()[:1], *key[1].split()[:1]}
             ]  # fmt: skip
             assert both == cell
-            assert percent(of.seed.failure_rate) in " ".join(alone[capability][3].split())
-        share = result.capabilities["LC4"].both_sides
-        assert share is not None and alone["LC4"][-1] == percent(share.share)
+            assert percent(of.seed.failure_rate) in " ".join(alone[capability][4].split())
+        share = result.capabilities["LC4"].consistency
+        assert share is not None and alone["LC4"][1].startswith(percent(share.share))
 
 
 def test_examples_show_the_worst_first_with_what_was_inserted(tmp_path: Path) -> None:
@@ -136,23 +137,10 @@ def test_examples_show_the_worst_first_with_what_was_inserted(tmp_path: Path) ->
     broken = [n for n, case in enumerate(CASES) if case.capability == "LC9" and n % 2]
     labels[broken] = 2
     page = html_report(scored(written("org/one", tmp_path, labels)))
-    assert "org/one is wrong about" in page and "Hardest is: " in page
+    assert "org/one answers " in page and "Hardest is: " in page
     examples = page.partition("Examples, hardest")[2].partition("</details>")[0]
     assert "LC9" in examples and "Film 0 of LC9 &amp; expansion <mark>also</mark>." in examples
     assert "also (12 of " in page
-
-
-def test_what_got_no_label_is_shown_apart(tmp_path: Path) -> None:
-    labels = np.array([min(case.passes) for case in CASES])
-    labels[[0, 1]], labels[2] = REFUSED, UNREADABLE
-    silent, plain = scored(written("org/silent", tmp_path, labels), written("vader", tmp_path))
-    assert silent.result.overall.refusals == 2 and silent.result.overall.unreadable == 1
-    text = " ".join(printed(*results_tables([silent.result, plain.result]), width=120))
-    assert "refused" in text and "unreadable" in text
-    head, *rows = page_tables(html_report([silent, plain]))["Means"]
-    (row,) = [row for row in rows if row[0] == "org/silent"]
-    assert dict(zip(head, row, strict=True))["refused"] == "2" and row[-1] == "0.0"
-    assert "refused" not in page_tables(html_report([plain]))["Means"][0]
 
 
 @pytest.mark.parametrize(("first", "second"), [("vader", "afinn"), (LONG, "x" * 74), ("a", "a")])
@@ -185,6 +173,19 @@ def test_results_on_several_suites_stand_below_each_other(tmp_path: Path) -> Non
     )
     assert done.exit_code == 0, done.output
     assert max(map(len, done.stdout.splitlines())) <= WIDTH
-    assert page.read_text().count("Failure rates on ") == 1
+    assert page.read_text().count("Failure rates by capability on ") == 1
     done = CliRunner().invoke(app, ["compare", str(paths[0]), str(paths[2]), *suites])
     assert done.exit_code == 1 and "suites" in done.output
+
+
+def test_a_page_shows_text_as_text_and_marks_inserted_words(tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script> isn't bad"
+    cases = [Case("a", "LC4", "seed", "a", evil, frozenset({0}))]
+    cases.append(Case("b", "LC4", "expansion", "a", f"also {evil}", frozenset({0}), ("also",)))
+    suite = replace(made_suite(cases), name="<b>mine</b>")
+    path = make_result(suite, tmp_path, lambda case: True)
+    page = html_report([read_scored(path, Suites([suite]))])
+    assert "<script>" not in page and "<b>mine</b>" not in page
+    assert "&lt;script&gt;" in page and "http" not in page  # it needs no network
+    case = replace(cases[1], text="An undo is so & also do-able.", inserted=("so",))
+    assert str(marked(case)) == "An undo is <mark>so</mark> &amp; also do-able."

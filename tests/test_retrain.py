@@ -27,7 +27,7 @@ from s2lct.analysis.retrain import (
     sentences_of,
     split_of,
 )
-from s2lct.analysis.training import Example, TrainOptions, fine_tuned, learnable, loss_of
+from s2lct.analysis.training import Example, TrainOptions, learnable, loss_of
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.records import Sentence
 from s2lct.cli.main import app
@@ -36,7 +36,7 @@ from s2lct.labels import LABELS
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.models.network import Network
 from s2lct.suite import cases
-from s2lct.suite.cases import Case, SuiteCases, load_cases
+from s2lct.suite.cases import Case, SuiteCases, load_suite
 
 THREE = ("negative", "neutral", "positive")
 
@@ -287,20 +287,10 @@ def test_the_matrix_has_a_cell_for_each_pair() -> None:
     assert not [part for part in ("<i>", "<few>", "http") if part in page]
 
 
-def test_the_embedded_models_are_trained_as_a_copy() -> None:
-    judge = Judge(load_classifier("embedded-3class"))
-    texts = [row.text for row in SUITE.cases[:12]]
-    before = judge.support(texts, [0] * len(texts))
-    examples = [Example(row.text, row.label) for row in SUITE.cases[:16]]
-    trained = fine_tuned(judge, examples, TrainOptions(lr=1e-4))
-    assert np.abs(before - trained.support(texts, [0] * len(texts))).max() > 0.01
-    assert judge.support(texts, [0] * len(texts)) == pytest.approx(before)
-
-
 def test_the_command_trains_on_each_capability(
     suite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cases, "load_cases", lambda suite: load_cases(suite).select(["LC2", "LC4"]))
+    monkeypatch.setattr(cases, "load_suite", lambda suite: load_suite(suite).select(["LC2", "LC4"]))
     model, out = tmp_path / "tiny", tmp_path / "out"
     network = tiny()
     network.model.save_pretrained(model)

@@ -48,5 +48,3 @@ def test_a_page_escapes_what_it_shows_and_a_spreadsheet_runs_nothing() -> None:
     rows = list(csv.reader(io.StringIO(table.csv())))
     assert rows == [["", "rate"], ["<b>=1+1</b>", "0.12345"], ["'=cmd()", "–"]]
     assert "Rates <i>" in printed(table, 80) and "In %." in printed(table, 80)
-    turned = table.turned()
-    assert [len(row) for row in turned.rows] == [3] and turned.turned() == table

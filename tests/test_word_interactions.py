@@ -176,20 +176,6 @@ def test_the_keyword_that_decides_is_kept_above_all_other_words(
     assert all(parameter.requires_grad for parameter in keyword_model.model.parameters())
 
 
-@pytest.mark.parametrize("kind", ["bert", "roberta", "distilbert", "deberta-v2"])
-def test_encoders_of_many_kinds_can_be_masked(kind: str, tokenizer: Any) -> None:
-    encoder = EncoderModel(tokenizer, tiny(kind, tokenizer), kind)
-    about = learned_of(encoder).about
-    words = {piece: p for piece, p in about["words"].items() if piece.isalpha()}
-    assert all(0 < probability < 1 for probability in words.values())
-    assert about["pairs_seen"]
-
-
-def test_a_seed_decides_everything(keyword_model: EncoderModel) -> None:
-    first, same, other = (learned_of(keyword_model, 24, seed=seed) for seed in (3, 3, 4))
-    assert first.digest == same.digest != other.digest
-
-
 def test_the_command_writes_masks_and_what_they_are(
     keyword_model: EncoderModel, tmp_path: Path
 ) -> None:

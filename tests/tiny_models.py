@@ -81,8 +81,6 @@ def trained_tokenizer(template: str | None, **special: str) -> Any:
 def save_tiny_llama(
     folder: Path,
     *,
-    seed: int = 0,
-    places: int = 512,
     framed: str = "<s> $A </s>",
     chat_template: str | None = None,
 ) -> Path:
@@ -92,7 +90,7 @@ def save_tiny_llama(
 
     tokenizer = trained_tokenizer(framed, bos_token="<s>", eos_token="</s>", pad_token="<pad>")
     tokenizer.chat_template = chat_template
-    torch.manual_seed(seed)
+    torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=32,
@@ -100,7 +98,7 @@ def save_tiny_llama(
         num_hidden_layers=2,
         num_attention_heads=4,
         num_key_value_heads=2,
-        max_position_embeddings=places,
+        max_position_embeddings=512,
         initializer_range=0.3,
     )
     LlamaForCausalLM(config).save_pretrained(folder)

@@ -11,14 +11,11 @@ import typer
 from pydantic import Field
 
 from s2lct.command import Count, Device, Positive, RandomSeed, command
-from s2lct.errors import AnalysisError
 
 if TYPE_CHECKING:
     from s2lct.analysis.coverage.masks import Masks
     from s2lct.analysis.coverage.measure import Measured
 
-SHUFFLES = 10
-"""Orders that curves average over."""
 MASKS_FILE, REPORT_FILE = "masks.safetensors", "masks.json"
 Model = Annotated[
     str, typer.Option(help="embedded-2class, embedded-3class, a folder, or a Hub id.")
@@ -32,7 +29,7 @@ def coverage(
         list[str],
         typer.Argument(
             help="Folders of suites, Hub ids, CheckList's .jsonl\\[.gz] or "
-            "csv:FILE?text=COLUMN&…; NAME=SUITE names one in tables and plots."
+            "csv:FILE; NAME=SUITE names one in the table."
         ),
     ],
     *,
@@ -57,10 +54,6 @@ def coverage(
         Count | None,
         typer.Option(help="So many random cases of each; by default, of the smallest."),
     ] = None,
-    curve: Annotated[
-        Path | None,
-        typer.Option(help="Draw coverage as cases grow: .png or .svg.", dir_okay=False),
-    ] = None,
     seed: Seed = 0,
     device: Device = "auto",
 ) -> list[Measured]:
@@ -72,22 +65,13 @@ def coverage(
     from s2lct.analysis.coverage.encoder import load_encoder
     from s2lct.analysis.coverage.masks import Masks
     from s2lct.analysis.coverage.measure import (
-        drawing,
         drawn,
         joined,
         measure,
         named_suites,
         read_reference,
     )
-    from s2lct.analysis.plots import picture, style
-    from s2lct.errors import require
-    from s2lct.files import check_files_out, write_bytes
 
-    if curve is not None:
-        if curve.suffix not in (".png", ".svg"):
-            raise AnalysisError(f"--curve {curve}", hint="name a file .png or .svg")
-        check_files_out(curve=curve)
-        require("matplotlib")
     names = [name.strip() for name in metric.split(",") if name.strip()]
     bounds, held_out = read_reference(reference, reference_cases, seed)
     loaded = named_suites(suites) | held_out
@@ -95,19 +79,9 @@ def coverage(
     encoder = load_encoder(model, device=device)
     learned = Masks.load(masks, encoder) if masks else None
     metrics = build_metrics(names, encoder, bounds, masks=learned)
-    shuffles = SHUFFLES if curve else 0
     measured = [
-        measure(name, drawn(texts, most, seed), encoder, metrics, shuffles=shuffles, seed=seed)
-        for name, texts in loaded.items()
+        measure(name, drawn(texts, most, seed), encoder, metrics) for name, texts in loaded.items()
     ]
-    if curve is not None:
-        panels = {
-            figure: {suite.name: suite.curves[figure] for suite in measured}
-            for figure in measured[0].values
-        }
-        with style():
-            drawing_ = drawing(f"{model}: coverage against the number of cases", panels)
-            write_bytes(curve, picture(drawing_, curve.suffix[1:]))
     return [*measured, joined(measured)] if len(measured) > 1 else measured
 
 

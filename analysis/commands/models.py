@@ -15,7 +15,6 @@ from s2lct.command import (
     Device,
     LabelMap,
     Positive,
-    Share,
     command,
 )
 from s2lct.errors import AnalysisError
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from s2lct.analysis.retrain import Matrix
 
 ALL, EACH = "all", "each"
-HOW, TRAINING = "How", "Training"
+TRAINING = "Training"
 
 
 @command
@@ -51,34 +50,24 @@ def explain(
         Field(ge=0),
         typer.Option(help="Most failures of a capability; 0 for all."),
     ] = 5,
-    mlm: Annotated[
-        str,
-        typer.Option(
-            help="Masked language model that fills hidden words: embedded, a Hub id or a folder.",
-            rich_help_panel=HOW,
-        ),
-    ] = "embedded",
-    threshold: Annotated[
-        Share,
-        typer.Option(help="Share of fillings that must get the same answer.", rich_help_panel=HOW),
-    ] = 0.9,
     label_map: LabelMap = None,
     device: Device = "auto",
 ) -> ExplanationFile:
     """Find the words that hold a model's failures."""
     from s2lct.analysis.explain.attribution import method_of
     from s2lct.analysis.explain.report import ExplanationFile, html_page
-    from s2lct.analysis.explain.search import chosen_failures
+    from s2lct.analysis.explain.search import THRESHOLD, chosen_failures
     from s2lct.analysis.explain.search import explain as explained
     from s2lct.analysis.explain.words import MaskedLMFiller
     from s2lct.analysis.judge import Judge, load_model
-    from s2lct.files import check_files_out, write_text
+    from s2lct.files import check_file_out, write_text
     from s2lct.labels import check_label_map
-    from s2lct.suite.cases import load_cases
+    from s2lct.suite.cases import load_suite
 
     meanings = check_label_map(label_map)
-    check_files_out(out=out, html=html)
-    cases = load_cases(suite).select(capability or None)
+    check_file_out(out, "--out")
+    check_file_out(html, "--html")
+    cases = load_suite(suite).select(capability or None)
     judge = Judge(load_model(model, device=device), label_map=meanings)
     predicted = judge.labels([case.text for case in cases.cases]).tolist()
     failing = chosen_failures(cases.cases, predicted, limit or None)
@@ -86,7 +75,7 @@ def explain(
         raise AnalysisError(
             f"{model}: nothing to explain: it passes every case", hint="name other capabilities"
         )
-    filler = MaskedLMFiller(mlm)
+    filler = MaskedLMFiller()
     file = ExplanationFile(
         suite=cases.name,
         suite_fingerprint=cases.fingerprint,
@@ -95,8 +84,8 @@ def explain(
         label_rule=str(judge),
         fillings=filler.description,
         attribution=method_of(judge),
-        threshold=threshold,
-        explanations=tuple(explained(judge, failing, filler, threshold)),
+        threshold=THRESHOLD,
+        explanations=tuple(explained(judge, failing, filler)),
     )
     write_text(out, file.json())
     if html is not None:
@@ -151,12 +140,12 @@ def retrain(
     from s2lct.errors import require
     from s2lct.files import check_folder_out, write_text
     from s2lct.labels import check_label_map
-    from s2lct.suite.cases import load_cases
+    from s2lct.suite.cases import load_suite
 
     require("accelerate", "sklearn")
     meanings = check_label_map(label_map)
     check_folder_out(out, "--out")
-    loaded = load_cases(suite)
+    loaded = load_suite(suite)
     trainings = _trainings(on, loaded.capabilities)
     loaded.select([name for names in trainings.values() for name in names])
     source = source_corpus(suite, corpus)

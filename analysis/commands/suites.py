@@ -32,12 +32,6 @@ def diversity(
         ),
     ] = None,
     capability: Capabilities = [],  # noqa: B006
-    draws: Annotated[
-        Count, typer.Option(help="How often cases are drawn from what is not the suite.")
-    ] = 3,
-    parser: Annotated[
-        str, typer.Option(help="Constituency parser: embedded, benepar model, folder.")
-    ] = "embedded",
     seed: Annotated[RandomSeed, typer.Option(help="Seed of every draw.")] = 0,
     html: Annotated[
         Path | None,
@@ -52,7 +46,7 @@ def diversity(
 ) -> Comparison:
     """Measure how diverse a suite is, beside other sources.
 
-    By self-BLEU, distinct productions and distinct pairs of words.
+    By self-BLEU and distinct productions.
     """
     from s2lct.analysis.diversity import (
         as_html,
@@ -64,13 +58,14 @@ def diversity(
     )
     from s2lct.builder.models import load_parser, load_tagger
     from s2lct.errors import require
-    from s2lct.files import check_files_out, write_text
+    from s2lct.files import check_file_out, write_text
     from s2lct.suite.capability_ids import spelled
-    from s2lct.suite.cases import load_cases
+    from s2lct.suite.cases import load_suite
 
     require("sacrebleu", *(("matplotlib",) if html else ()))
-    check_files_out(html=html, csv=csv)
-    chosen = load_cases(suite).select(capability or None)
+    check_file_out(html, "--html")
+    check_file_out(csv, "--csv")
+    chosen = load_suite(suite).select(capability or None)
     sources = {"suite": grouped(chosen.cases)}
     groups = tuple(sources["suite"])
     if checklist is not None:
@@ -78,7 +73,7 @@ def diversity(
         sources["CheckList"] = checklist_texts(checklist, groups, spelled(capability, names))
     if texts := corpus_texts(suite, corpus, groups):
         sources["corpus"] = texts
-    measured = compare(sources, load_tagger(), load_parser(parser), draws=draws, seed=seed)
+    measured = compare(sources, load_tagger(), load_parser(), seed)
     if html is not None:
         write_text(html, as_html(measured, chosen.name))
     if csv is not None:
@@ -103,9 +98,9 @@ def export_study(
     A form for each set, as HTML and CSV; the key is the last file.
     """
     from s2lct.analysis.study import draw, write_study
-    from s2lct.suite.cases import load_cases
+    from s2lct.suite.cases import load_suite
 
-    cases = load_cases(suite).select(capability or None)
+    cases = load_suite(suite).select(capability or None)
     return write_study(draw(cases, sets=sets, seeds=seeds, seed=seed), out)
 
 
@@ -121,7 +116,6 @@ def import_annotations(
         Path | None,
         typer.Option(dir_okay=False, help="Write every figure and the disputed cases as JSON."),
     ] = None,
-    seed: Annotated[RandomSeed, typer.Option(help="Seed of the bootstrap.")] = 0,
 ) -> StudyResult:
     """Say how far annotators agree with the suite and each other.
 
@@ -129,13 +123,13 @@ def import_annotations(
     """
     from s2lct.analysis.study import QUESTIONS, evaluate, read_key
     from s2lct.errors import require
-    from s2lct.files import check_files_out, write_text
+    from s2lct.files import check_file_out, write_text
     from s2lct.suite.annotation import read_annotations
 
     require("krippendorff")
-    check_files_out(out=out)
+    check_file_out(out, "--out")
     of_study = read_key(key)
-    result = evaluate(read_annotations(annotations, QUESTIONS, of_study.items), of_study, seed=seed)
+    result = evaluate(read_annotations(annotations, QUESTIONS, of_study.items), of_study)
     if out is not None:
         write_text(out, result.json())
     return result

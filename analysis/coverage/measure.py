@@ -4,30 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle, pairwise
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from s2lct.analysis.corpus_parts import parts_of_corpus
 from s2lct.analysis.coverage.criteria import Coverage
 from s2lct.analysis.coverage.encoder import EncoderModel, Text
-from s2lct.analysis.plots import COLOURS, style
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.errors import AnalysisError
 from s2lct.files import is_here
 from s2lct.identity import shuffle_key
-from s2lct.suite.cases import load_cases
-from s2lct.suite.checklist import read_cases
-from s2lct.suite.other_suites import CHECKLIST, is_spec, rows_of_file
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from s2lct.suite.cases import load_suite
+from s2lct.suite.other_suites import CHECKLIST, is_spec, read_cases, rows_of_file
 
 PAIRS = "pairs:"
 """Before a file of pairs that stands where a corpus may stand."""
 POINTS = 20
-"""Sizes at which a curve is drawn, at most."""
+"""Sizes of a curve, at most."""
 _PAIRS_HINT = "pass JSON lines with text and text_pair, and expected where needed"
 
 
@@ -64,7 +60,7 @@ def read_pairs(path: Path) -> list[Pair]:
 
 
 def texts_of_suite(suite: str) -> list[Text]:
-    """The texts of a suite as `load_cases` takes it, or of a file of JSON lines.
+    """The texts of a suite as `load_suite` takes it, or of a file of JSON lines.
 
     Such a file holds CheckList's cases, those of invariance and directional tests too, or pairs.
 
@@ -74,7 +70,7 @@ def texts_of_suite(suite: str) -> list[Text]:
     """
     path = Path(suite.removeprefix(f"{CHECKLIST}:"))
     if str(path) == suite and (is_spec(suite) or not suite.endswith((".jsonl", ".jsonl.gz"))):
-        return [case.text for case in load_cases(suite).cases]
+        return [case.text for case in load_suite(suite).cases]
     pairs = [pair.texts for pair in read_pairs(path)]
     return [*pairs] or [text for case in read_cases(path) for text in case.texts]
 
@@ -93,7 +89,7 @@ def named_suites(names: Sequence[str]) -> dict[str, list[Text]]:
     for name in names:
         called, equals, suite = name.partition("=")
         if not equals or is_here(Path(name)) or is_spec(name):
-            file = name.partition(":")[2].partition("?")[0] if is_spec(name) else name
+            file = name.partition(":")[2] if is_spec(name) else name
             called, suite = Path(file).name.removesuffix(".gz").removesuffix(".jsonl"), name
         if called in found or not called:
             raise AnalysisError(
@@ -123,10 +119,9 @@ class Reference(NamedTuple):
 
 
 def read_reference(corpus: str, most: int | None, seed: int) -> Reference:
-    """The train split of a corpus, or so many random sentences of it, and its other splits.
+    """The sentences of a corpus to train on, or so many at random, and those that it holds out.
 
-    A corpus without splits is parted at random, one sentence in five held out. Of ``pairs:FILE``
-    (see `read_pairs`) nothing is held out.
+    See `parts_of_corpus`. Of ``pairs:FILE`` (see `read_pairs`) nothing is held out.
 
     Raises:
         CorpusError: the corpus cannot be read.
@@ -137,25 +132,11 @@ def read_reference(corpus: str, most: int | None, seed: int) -> Reference:
         return Reference(drawn([pair.texts for pair in pairs], most, seed), {})
     # Coverage asks what a text does to neurons, and of no label.
     read = read_corpus(corpus, labelled=False)
-    if len({sentence.text for sentence in read.sentences}) < 2:
-        raise AnalysisError(
-            f"reference corpus {corpus}: one sentence, so no neuron has a range",
-            hint="pass the corpus that the model was trained on, or another large one",
-        )
-    train = [s for s in read.sentences if s.split == "train"]
-    held_out = [s for s in read.sentences if s.split != "train"]
-    if not any(sentence.split for sentence in read.sentences):
-        mixed = sorted(held_out, key=lambda s: (shuffle_key(seed, "held out", s.id), s.id))
-        tests = max(1, len(mixed) // 5)
-        train, held_out = mixed[tests:], mixed[:tests]
-    if not train:
-        train, held_out = held_out, train
-    if most is not None and len(train) > most:
-        train = sorted(train, key=lambda s: shuffle_key(seed, "reference", s.id))[:most]
-    others: list[Text] = [sentence.text for sentence in held_out]
+    parts = parts_of_corpus(read, seed)
+    others: list[Text] = [sentence.text for sentence in (*parts.dev, *parts.test)]
     return Reference(
-        [sentence.text for sentence in train],
-        {f"random sentences of {read.name}": others} if others else {},
+        drawn([sentence.text for sentence in parts.train], most, seed),
+        {f"random sentences of {read.name}": others},
     )
 
 
@@ -242,31 +223,3 @@ def joined(measured: Sequence[Measured]) -> Measured:
 def percent(value: float) -> str:
     """A share in percent: two decimals, more where they would say nothing."""
     return f"{100 * value:.2g}" if 0 < value < 0.001 else f"{100 * value:.2f}"
-
-
-def drawing(title: str, panels: Mapping[str, Mapping[str, Curve]], columns: int = 3) -> Figure:
-    """A plot a panel, in which each curve stands by its name."""
-    with style():
-        from matplotlib.figure import Figure
-
-        columns = min(len(panels), columns)
-        rows = -(-len(panels) // columns)
-        figure = Figure(figsize=(4.4 * columns, 3.4 * rows), dpi=110, layout="constrained")
-        for place, (name, curves) in enumerate(panels.items()):
-            axes = figure.add_subplot(rows, columns, place + 1)
-            for (label, curve), colour in zip(curves.items(), cycle(COLOURS)):
-                sizes = (0, *curve.sizes)
-                low, mean, high = (
-                    [0, *(100 * value for value in line)]
-                    for line in (curve.low, curve.mean, curve.high)
-                )
-                axes.plot(sizes, mean, color=colour, label=label)
-                axes.fill_between(sizes, low, high, color=colour, alpha=0.2, linewidth=0)
-            axes.set(title=name, xlabel="cases", ylabel="coverage, %")
-            axes.set_xlim(left=0)
-            axes.set_ylim(bottom=0)
-            axes.spines[["top", "right"]].set_visible(False)
-            if place == 0:
-                axes.legend(frameon=False, fontsize=9)
-        figure.suptitle(title, fontsize=12)
-    return figure

@@ -145,9 +145,7 @@ def smallest_set(order: Sequence[int], holds: Callable[[frozenset[int]], bool]) 
     return needed
 
 
-def explain(
-    judge: Judge, cases: Sequence[Case], filler: MaskedLMFiller, threshold: float = THRESHOLD
-) -> list[Explanation]:
+def explain(judge: Judge, cases: Sequence[Case], filler: MaskedLMFiller) -> list[Explanation]:
     """Explain what a model predicts of cases, in order; the same for equal cases.
 
     Explanations are kept, but none of a model without a fingerprint.
@@ -155,19 +153,19 @@ def explain(
     Raises:
         ScoringError: the model's outputs cannot be used.
     """
-    about = ["explanation", str(judge), filler.fingerprint, threshold]
+    about = ["explanation", str(judge), filler.fingerprint, THRESHOLD]
     advance = bar(f"explaining {judge.model.name}", len(cases))
     explained: list[Explanation] = []
     for case in cases:
         inputs = [*about, case.id, case.text, case.template, case.places]
-        make = partial(_explain, judge, case, filler, threshold)
+        make = partial(_explain, judge, case, filler)
         with without_bars():
             explained.append(kept(judge.model.fingerprint, inputs, _EXPLANATION, make))
         advance(1)
     return explained
 
 
-def _explain(judge: Judge, case: Case, filler: MaskedLMFiller, threshold: float) -> Explanation:
+def _explain(judge: Judge, case: Case, filler: MaskedLMFiller) -> Explanation:
     text = case.text
     (label,) = judge.labels([text]).tolist()
     contributions = attribute(judge, text, label)
@@ -186,10 +184,10 @@ def _explain(judge: Judge, case: Case, filler: MaskedLMFiller, threshold: float)
                 found += hits(shown, stage - samples, "search", str(samples))
                 samples = stage
                 low, high = interval(found, samples, "wilson")
-                if not low < threshold <= high:
+                if not low < THRESHOLD <= high:
                     break
             shares[shown] = found / samples
-        return shares[shown] >= threshold
+        return shares[shown] >= THRESHOLD
 
     needed = smallest_set(np.argsort(-contributions, kind="stable").tolist(), holds)
     found = hits(needed, SAMPLES, "report")

@@ -109,15 +109,11 @@ class MaskedLMFiller:
     they depend on beside the text.
     """
 
-    def __init__(self, name: str) -> None:
-        """Load a masked language model: ``embedded``, a Hub id or a folder.
-
-        Raises:
-            ModelError: there is no such masked language model.
-        """
+    def __init__(self) -> None:
+        """Load the embedded masked language model."""
         import torch
 
-        masked_lm = TransformersMaskedLM.load(name)
+        masked_lm = TransformersMaskedLM.load("embedded")
         self._tokenizer = masked_lm.tokenizer
         self._model: Any = masked_lm.model
         vocabulary = self._tokenizer.get_vocab()

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from pydantic import Field
 
-from s2lct.command import Count, Device, LabelMap, RandomSeed, command
+from s2lct.command import Device, LabelMap, RandomSeed, command
 
 if TYPE_CHECKING:
-    from s2lct.analysis.reproduce.runner import Reproduction
+    from s2lct.analysis.reproduce.runner import PaperTable
 
 Name = Literal[
     "s2lct-table2",
@@ -35,7 +35,7 @@ AtLeastTwo = Annotated[int, Field(ge=2)]
 def reproduce(
     name: Annotated[Name, typer.Argument(help=f"What to make again: {', '.join(Name.__args__)}.")],
     *,
-    out: Annotated[Path, typer.Option(file_okay=False, help="Folder for tables and pictures.")],
+    out: Annotated[Path, typer.Option(file_okay=False, help="Folder for the tables.")],
     model: Annotated[
         list[str],
         typer.Option(
@@ -87,17 +87,16 @@ def reproduce(
         AtLeastTwo | None,
         typer.Option(help="Most cases of a test or a capability; the paper's number without."),
     ] = None,
-    seeds: Annotated[Count, typer.Option(help="Repetitions with other random seeds.")] = 3,
     seed: Annotated[RandomSeed, typer.Option(help="Seed of draws and shuffles.")] = 0,
     label_map: LabelMap = None,
     device: Device = "auto",
-) -> Reproduction:
+) -> list[PaperTable]:
     """Make a table or figure of a paper again, for any model.
 
     The paper's figures stand beside its own where they are known.
     """
     from s2lct.analysis.reproduce.runner import Inputs, make
-    from s2lct.files import check_folder_out, write_bytes
+    from s2lct.files import check_folder_out, write_text
     from s2lct.labels import check_label_map
 
     check_folder_out(out, "--out")
@@ -113,17 +112,13 @@ def reproduce(
             key=key,
             annotations=annotations,
             limit=limit,
-            seeds=seeds,
             seed=seed,
             label_map=check_label_map(label_map),
             device=device,
         )
     )
-    page = "\n".join([*(table.markdown() for table in made.tables), made.verdict + "\n"])
-    contents = {f"{name}.md": page.encode()} | dict(made.pictures)
-    for number, table in enumerate(made.tables, 1):
+    write_text(out / f"{name}.md", "\n".join(table.markdown() for table in made))
+    for number, table in enumerate(made, 1):
         part = "" if number == 1 else f"-{number}"
-        contents[f"{name}{part}.csv"] = table.table().csv().encode()
-    for file, content in contents.items():
-        write_bytes(out / file, content)
+        write_text(out / f"{name}{part}.csv", table.table().csv())
     return made

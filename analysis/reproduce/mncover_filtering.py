@@ -33,14 +33,13 @@ from s2lct.analysis.reproduce.mncover_tables import (
     Neurons,
     Rows,
     by_model,
-    reach,
 )
-from s2lct.analysis.reproduce.runner import Cell, Inputs, Reproduction, described
+from s2lct.analysis.reproduce.runner import Cell, Inputs, PaperTable, described
 from s2lct.errors import AnalysisError
 from s2lct.identity import fingerprint_of, rng_for
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import rule_for
-from s2lct.suite.checklist import read_checklist
+from s2lct.suite.other_suites import read_checklist
 
 SHUFFLES = 200
 DECILES = tuple(tenth / 10 for tenth in range(1, 11))
@@ -164,13 +163,13 @@ def filtered(
     return Filtered(len(raising), sizes, (max(rates), float(np.mean(rates))), control)
 
 
-def tables1_and_6(inputs: Inputs) -> Reproduction:
+def tables1_and_6(inputs: Inputs) -> list[PaperTable]:
     """CheckList's tests of sentiment, and of pairs of texts, filtered by coverage."""
     inputs.need("model", "checklist", "reference")
     table = described(inputs.name)
     tests = read_tests(inputs.checklist, inputs.limit or table["cases"])
 
-    def make(neurons: Neurons) -> tuple[Rows, str, dict[str, Any]]:
+    def make(neurons: Neurons) -> tuple[Rows, dict[str, Any]]:
         def passed(test: TriedTest) -> Passed:
             cases = [[text, sorted(expected)] for text, expected in test.cases]
             decides = fingerprint_of([neurons.decides, test.name, test.whole, cases])
@@ -187,7 +186,7 @@ def tables1_and_6(inputs: Inputs) -> Reproduction:
         for column in list(zip(*rows, strict=True))[2:-4]:
             values = [cell for cell in column if isinstance(cell, float)]
             means.append(float(np.mean(values)) if values else None)
-        return [*rows, [*means, None, *table["printed_means"]]], verdict(rows), about
+        return [*rows, [*means, None, *table["printed_means"]]], about
 
     return by_model(inputs, make)
 
@@ -210,29 +209,6 @@ def row_of(test: Passed, printed: Mapping[str, Mapping[str, Any]], seed: int = 0
     return [*row, paper["whole"], *pairs, ", ".join(f"{share:g}" for share in paper["smaller"])]
 
 
-def verdict(rows: Sequence[Sequence[Any]]) -> str:
-    """Whether what coverage leaves fails more often, and whether that is more than chance."""
-    parts: list[str] = []
-    for place, name in (
-        (3, "COVER max"),
-        (4, "COVER mean"),
-        (10, "MNCOVER max"),
-        (11, "MNCOVER mean"),
-    ):
-        found = [row for row in rows if row[place] is not None]
-        above = [row[place] - row[place + 2] for row in found]
-        if len(above) < 2:
-            parts.append(f"{name}: fewer than two tests to compare")
-            continue
-        more = np.mean(above) > reach(above)
-        parts.append(
-            f"{name}: {np.mean([row[place] - row[2] for row in found]):+.2f} points to the whole, "
-            f"{np.mean(above):+.2f} ± {reach(above):.2f} to as many cases drawn at random, "
-            f"{'above' if more else 'not above'} chance"
-        )
-    return "; ".join(parts) + "."
-
-
 def reductions(metric: Coverage, marks: Iterable[Marks]) -> list[tuple[float, float]]:
     """The share of texts that each of `FILTERS` drops, and the share of coverage that it leaves.
 
@@ -253,10 +229,10 @@ def reductions(metric: Coverage, marks: Iterable[Marks]) -> list[tuple[float, fl
     return [(1 - n / texts, left / whole.value) for n, left in zip(stay, reached, strict=True)]
 
 
-def figure4(inputs: Inputs) -> Reproduction:
+def figure4(inputs: Inputs) -> list[PaperTable]:
     """What Figure 4's thresholds drop; ``limit`` is the most training sentences."""
 
-    def make(neurons: Neurons) -> tuple[Rows, str, dict[str, Any]]:
+    def make(neurons: Neurons) -> tuple[Rows, dict[str, Any]]:
         metric, encoder = neurons.metrics[MNCOVER], neurons.encoder
         sentences = neurons.reference.texts[: inputs.limit]
 
@@ -274,7 +250,7 @@ def figure4(inputs: Inputs) -> Reproduction:
             for number, (threshold, figure) in enumerate(PRINTED.items())
         ]
         about = {"sentences": len(sentences), "transformations": len(found)}
-        return rows, reductions_verdict(means[..., 0].tolist()), about
+        return rows, about
 
     return by_model(inputs, make)
 
@@ -297,13 +273,3 @@ def changed_texts(transformation: str, texts: Sequence[Text], seed: int) -> list
         if changed is not None and changed != text:
             made.append(changed)
     return list(dict.fromkeys(made))
-
-
-def reductions_verdict(dropped: Sequence[Sequence[float]]) -> str:
-    """How far the reductions by each unit are from the paper's, in percent."""
-    parts = []
-    for unit, shares in zip(UNITS, dropped, strict=True):
-        off = np.mean(np.abs(np.subtract(shares, list(PRINTED.values()))))
-        values = ", ".join(f"{value:.1f}" for value in shares)
-        parts.append(f"growth as {unit} drops {values} % ({off:.0f} points from the paper's)")
-    return f"{'; '.join(parts)}. The paper's unit is not said: they cannot be compared further."

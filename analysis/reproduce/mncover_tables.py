@@ -29,7 +29,7 @@ from s2lct.analysis.coverage.measure import (
 from s2lct.analysis.coverage.wimask import learn_masks
 from s2lct.analysis.judge import Judge
 from s2lct.analysis.kept import kept
-from s2lct.analysis.reproduce.runner import Cell, Inputs, PaperTable, Reproduction, described
+from s2lct.analysis.reproduce.runner import Cell, Inputs, PaperTable, described
 from s2lct.analysis.training import Example, fine_tuned
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.records import Sentence
@@ -40,6 +40,8 @@ from s2lct.progress import bar
 
 COVER, MNCOVER = "cover", "mncover"
 METRICS = (COVER, MNCOVER)
+TRAININGS = 3
+"""Of table 4, on each set of texts."""
 _HELD_OUT = 10  # of the texts to learn masks from, one in so many tests them
 Rows = list[list[Cell]]
 
@@ -101,18 +103,17 @@ def _mixed(texts: Sequence[Text], seed: int) -> list[Text]:
 
 
 def by_model(
-    inputs: Inputs, make: Callable[[Neurons], tuple[Rows, str, dict[str, Any]]]
-) -> Reproduction:
-    """A table a model, of its rows, its verdict, and what title and notes leave open."""
+    inputs: Inputs, make: Callable[[Neurons], tuple[Rows, dict[str, Any]]]
+) -> list[PaperTable]:
+    """A table a model, of its rows, and what title and notes leave open."""
     inputs.need("model", "reference")
-    tables, verdicts = [], []
+    tables = []
     for model in inputs.model:
         neurons = neurons_of(model, inputs)
-        rows, verdict, about = make(neurons)
+        rows, about = make(neurons)
         about |= {"model": model, "masks": neurons.about_masks}
         tables.append(PaperTable.of(inputs.name, rows, **about))
-        verdicts.append(f"{model}: {verdict}")
-    return Reproduction(tables, "\n\n".join(verdicts))
+    return tables
 
 
 def reach(values: Sequence[float]) -> float:
@@ -122,13 +123,13 @@ def reach(values: Sequence[float]) -> float:
     return float(stats.t.ppf(0.975, len(values) - 1) * stats.sem(values))
 
 
-def table3(inputs: Inputs) -> Reproduction:
+def table3(inputs: Inputs) -> list[PaperTable]:
     """What test sets cover alone, and joined one after another.
 
     The sets are ``checklist`` files (pairs too), the suite, and held-out sentences.
     """
 
-    def make(neurons: Neurons) -> tuple[Rows, str, dict[str, Any]]:
+    def make(neurons: Neurons) -> tuple[Rows, dict[str, Any]]:
         names = [*map(str, inputs.checklist), *([inputs.suite] if inputs.suite else [])]
         sets = named_suites(names) | neurons.reference.held_out
         if len(sets) < 2:
@@ -142,15 +143,7 @@ def table3(inputs: Inputs) -> Reproduction:
             measure(name, drawn(texts, most, inputs.seed), neurons.encoder, neurons.metrics)
             for name, texts in sets.items()
         ]
-        best = max(measured, key=lambda alone: alone.states[MNCOVER].value)
-        whole = joined(measured).states[MNCOVER].value
-        verdict = (
-            f"the union covers {whole:.4f} (MNCOVER), "
-            f"{100 * (whole / best.states[MNCOVER].value - 1):.0f} % more than {best.name} alone: "
-            "that more sets cover more comes back, as it must of any union. The absolute figures "
-            "are of other models and cannot be compared."
-        )
-        return union_rows(measured), verdict, {"most": most}
+        return union_rows(measured), {"most": most}
 
     return by_model(inputs, make)
 
@@ -164,13 +157,13 @@ def union_rows(measured: Sequence[Measured]) -> Rows:
     ]
 
 
-def table4(inputs: Inputs) -> Reproduction:
+def table4(inputs: Inputs) -> list[PaperTable]:
     """Test accuracy without more texts, and with texts that coverage guided or chance drew.
 
-    ``limit`` is the most originals, drawn at random from the training set; ``seeds`` the trainings.
+    ``limit`` is the most originals, drawn at random from the training set.
     """
 
-    def make(neurons: Neurons) -> tuple[Rows, str, dict[str, Any]]:
+    def make(neurons: Neurons) -> tuple[Rows, dict[str, Any]]:
         judge = Judge(neurons.encoder, label_map=inputs.label_map)
         labels = {LABELS[meaning] for meaning in judge.rule.meanings}
         parts = parts_of_corpus(read_corpus(str(inputs.reference)), inputs.seed)
@@ -193,11 +186,10 @@ def table4(inputs: Inputs) -> Reproduction:
             ],
             "Algorithm 1 as printed": [*train, *guided],
         }
-        seeds = range(inputs.seed, inputs.seed + inputs.seeds)
-        found = accuracies(judge, sets, test, seeds)
+        found = accuracies(judge, sets, test, range(inputs.seed, inputs.seed + TRAININGS))
         sizes = [len(part) - len(train) for part in sets.values()]
-        about = {"originals": len(originals), "train": len(train), "seeds": inputs.seeds}
-        return accuracy_rows(found, sizes), accuracy_verdict(found), about
+        about = {"originals": len(originals), "train": len(train), "seeds": TRAININGS}
+        return accuracy_rows(found, sizes), about
 
     return by_model(inputs, make)
 
@@ -238,20 +230,7 @@ def accuracy_rows(found: Mapping[str, Sequence[float]], added: Sequence[int]) ->
     return rows
 
 
-def accuracy_verdict(found: Mapping[str, Sequence[float]]) -> str:
-    """Whether guidance is worth more than chance."""
-    _, by_chance, guided = found.values()
-    differences = (100 * np.subtract(guided, by_chance)).tolist()
-    points, most = float(np.mean(differences)), reach(differences)
-    if len(differences) < 2:
-        return f"Algorithm 1 against as many random texts: {points:+.2f} points, of one training."
-    begins = f"Algorithm 1 against as many random texts: {points:+.2f} ± {most:.2f} points"
-    if abs(points) <= most:
-        return f"{begins}: no difference, as in the paper, where random texts are ahead on SST-2."
-    return f"{begins}: guided texts are {'better' if points > 0 else 'worse'}."
-
-
-def table5(inputs: Inputs) -> Reproduction:
+def table5(inputs: Inputs) -> list[PaperTable]:
     """Whether a model behind WIMASK's masks predicts what it predicts without them.
 
     Fidelity alone is no merit: a layer that lets every word through has all of it. So the untrained
@@ -267,7 +246,6 @@ def table5(inputs: Inputs) -> Reproduction:
         texts = texts[len(tests) :]
     texts, tests = texts[: inputs.limit], _mixed(tests, inputs.seed)[: inputs.limit]
     rows: Rows = []
-    verdicts = []
     for model in inputs.model:
         encoder = load_encoder(model, device=inputs.device)
 
@@ -285,21 +263,5 @@ def table5(inputs: Inputs) -> Reproduction:
                 *(about[name] for name in counts),
             ]
         )
-        verdicts.append(f"{model}: {fidelity_verdict(about)}")
     rows.append(["paper", None, described(inputs.name)["printed"], *[None] * 8])
-    table = PaperTable.of(inputs.name, rows, texts=len(texts))
-    return Reproduction([table], "\n\n".join(verdicts))
-
-
-def fidelity_verdict(about: Mapping[str, Any]) -> str:
-    """Whether the masks keep the model's predictions, and whether that says anything."""
-    trained, untrained = 100 * about["fidelity"], 100 * about["fidelity_untrained"]
-    begins = (
-        f"fidelity {trained:.1f} %, of the untrained layer {untrained:.1f} %; "
-        f"{about['words_kept']:,} of {about['words_seen']:,} words are kept"
-    )
-    if about["words_kept"] == about["words_seen"]:
-        return f"{begins}. The figure comes back, and says nothing: next to nothing is masked."
-    if trained < untrained - 1:
-        return f"{begins}. Masking costs {untrained - trained:.1f} points."
-    return f"{begins}, and the predictions stay: the finding comes back."
+    return [PaperTable.of(inputs.name, rows, texts=len(texts))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module, resources
 from pathlib import Path
@@ -19,7 +19,7 @@ from s2lct.errors import AnalysisError
 from s2lct.identity import content_id, fingerprint_of, shuffle_key
 from s2lct.labels import LABELS
 from s2lct.suite.cases import Case, SuiteCases
-from s2lct.suite.checklist import CheckListCase, read_checklist
+from s2lct.suite.other_suites import CheckListCase, read_checklist
 from s2lct.tables import Cell as Shown
 from s2lct.tables import Table
 
@@ -47,7 +47,6 @@ class Inputs:
     key: Path | None
     annotations: Sequence[Path]
     limit: int | None
-    seeds: int
     seed: int
     label_map: Mapping[str, str] | None
     device: str
@@ -140,27 +139,12 @@ class PaperTable:
         return f"{cell:,}" if isinstance(cell, int) else cell or ""
 
 
-@dataclass(frozen=True)
-class Reproduction:
-    """What was made again.
-
-    Attributes:
-        tables: the first is the paper's, more say what it rests on.
-        verdict: whether the paper's finding comes back, in a sentence or two.
-        pictures: PNG files by name, where the paper has a picture.
-    """
-
-    tables: Sequence[PaperTable]
-    verdict: str
-    pictures: Mapping[str, bytes] = field(default_factory=dict)
-
-
-def make(inputs: Inputs) -> Reproduction:
-    """Make what is named."""
+def make(inputs: Inputs) -> list[PaperTable]:
+    """Make what is named: a table, or one a model."""
     paper, _, table = inputs.name.partition("-")
     place = _MODULES.get(inputs.name, f"{paper}_tables:{table}")
     module, _, function = place.partition(":")
-    maker: Callable[[Inputs], Reproduction] = getattr(
+    maker: Callable[[Inputs], list[PaperTable]] = getattr(
         import_module(f"s2lct.analysis.reproduce.{module}"), function
     )
     return maker(inputs)
@@ -216,8 +200,3 @@ def beside(
 def named(suite: SuiteCases) -> str:
     """A suite in a note: its folder's or repository's last name, and its version."""
     return f"{Path(suite.name).name}{f' {suite.version}' if suite.version else ''}"
-
-
-def comes_back(share: float) -> str:
-    """How a verdict begins, by the share of what was looked at that is as in the paper."""
-    return "Comes back" if share == 1 else "Comes back in part" if share else "Does not come back"

@@ -13,16 +13,15 @@ from pydantic import TypeAdapter
 
 from s2lct.analysis.coverage.criteria import build_metrics
 from s2lct.analysis.coverage.encoder import load_encoder
-from s2lct.analysis.coverage.measure import Curve, drawing, measure, read_reference
+from s2lct.analysis.coverage.measure import Curve, measure, read_reference
 from s2lct.analysis.diversity import (
     ALL_CASES,
+    DRAWS,
     SEEDS,
-    Diversity,
     Groups,
     Text,
     compare,
     corpus_texts,
-    drawn_as,
     grouped,
 )
 from s2lct.analysis.explain.attribution import method_of
@@ -30,14 +29,11 @@ from s2lct.analysis.explain.report import aggregate
 from s2lct.analysis.explain.search import SAMPLES, THRESHOLD, chosen_failures, explain
 from s2lct.analysis.explain.words import MaskedLMFiller
 from s2lct.analysis.kept import kept
-from s2lct.analysis.plots import picture, style
 from s2lct.analysis.reproduce.runner import (
     Cell,
     Inputs,
     PaperTable,
-    Reproduction,
     beside,
-    comes_back,
     described,
     named,
     of_families,
@@ -64,7 +60,7 @@ from s2lct.errors import require
 from s2lct.identity import fingerprint_of, shuffle_key
 from s2lct.leaderboard.scoring.figures import flips
 from s2lct.suite.annotation import read_annotations
-from s2lct.suite.cases import Case, SuiteCases, load_cases
+from s2lct.suite.cases import Case, SuiteCases, load_suite
 
 ALL = "all"
 MARK = "*"
@@ -73,14 +69,14 @@ SUITE, CHECKLIST, CORPUS = "S²LCT", "CheckList", "corpus"
 LEAST_CONSISTENCY = 0.8
 
 
-def table2(inputs: Inputs) -> Reproduction:
+def table2(inputs: Inputs) -> list[PaperTable]:
     """Label consistency and relevancy, by annotators, of seeds and of expansions."""
     inputs.need("key", "annotations")
     require("krippendorff")
     assert inputs.key is not None
     key = read_key(inputs.key)
     annotations = read_annotations(inputs.annotations, QUESTIONS, key.items)
-    found = evaluate(annotations, key, seed=inputs.seed)
+    found = evaluate(annotations, key)
 
     def bounded(mean: Estimate | None) -> list[Cell]:
         return [None, None, None] if mean is None else [mean[0], *mean[1]]
@@ -92,30 +88,12 @@ def table2(inputs: Inputs) -> Reproduction:
 
     names = {"seeds": "seed", "expansions": "expanded", ALL: ALL}
     rows = [row(names.get(group, group), of) for group, of in found.groups.items()]
-    apart = {
-        "label consistency": consistency(ratings_of(annotations, SENTIMENT), key),
-        "relevancy": relevancy(ratings_of(annotations, RELEVANCE)),
-    }
-    less = {name: _expanded_less_seed(values, key, inputs.seed) for name, values in apart.items()}
-    rows.append(["expanded less seed", None, None, *itertools.chain(*map(bounded, less.values()))])
-    findings = [
-        (
-            mean[0] > LEAST_CONSISTENCY,
-            f"label consistency of {name} cases is "
-            f"{'over' if mean[0] > LEAST_CONSISTENCY else 'not over'} 0.8",
-        )
-        for group, name in names.items()
-        if group != ALL and (mean := found.groups[group].label_consistency) is not None
-    ] + [
-        (
-            low <= 0 <= high,
-            f"{'no' if low <= 0 <= high else 'a'} difference in {name} between seeds and "
-            f"expansions is seen (interval {low:+.2f} to {high:+.2f})",
-        )
-        for name, mean in less.items()
-        if mean is not None
-        for low, high in (mean[1],)
-    ]
+    apart = (
+        consistency(ratings_of(annotations, SENTIMENT), key),
+        relevancy(ratings_of(annotations, RELEVANCE)),
+    )
+    less = [_expanded_less_seed(values, key) for values in apart]
+    rows.append(["expanded less seed", None, None, *itertools.chain(*map(bounded, less))])
     both = found.groups[ALL]
     alphas = [
         "not defined" if value is None else f"{value:.2f}"
@@ -129,14 +107,10 @@ def table2(inputs: Inputs) -> Reproduction:
         sentiment=alphas[0],
         relevance=alphas[1],
     )
-    share = fmean(as_printed for as_printed, _ in findings) if findings else 0
-    return Reproduction(
-        [table],
-        f"{comes_back(share)}: {'; '.join(text for _, text in findings)}.",
-    )
+    return [table]
 
 
-def _expanded_less_seed(values: Mapping[str, float], key: Key, seed: int) -> Estimate | None:
+def _expanded_less_seed(values: Mapping[str, float], key: Key) -> Estimate | None:
     """The mean difference over the seeds that were annotated with expansions of theirs."""
     of_seed: dict[str, dict[str, list[str]]] = {}
     for name in values:
@@ -148,19 +122,18 @@ def _expanded_less_seed(values: Mapping[str, float], key: Key, seed: int) -> Est
         for kinds in of_seed.values()
         if len(kinds) > 1
     }
-    return estimate(differences, key, seed)
+    return estimate(differences, key)
 
 
-def table3(inputs: Inputs) -> Reproduction:
+def table3(inputs: Inputs) -> list[PaperTable]:
     """What models fail, capability by capability, of seeds, expansions and CheckList's cases."""
     inputs.need("model", "suite", "checklist")
-    read = load_cases(str(inputs.suite))
+    read = load_suite(str(inputs.suite))
     cases = of_families(read.cases, inputs.limit, inputs.seed)
     capabilities = dict.fromkeys(case.capability for case in cases)
     of_tests = beside(inputs.read_checklist(), capabilities, inputs.limit, inputs.seed)
     others = [case for part in of_tests.values() for case in part]
     rows: dict[tuple[str, str], list[Any]] = {}
-    findings: list[tuple[bool, str]] = []
     for model in inputs.model:
         judge = inputs.judge(model)
         labels = predicted(judge, [case.text for case in (*cases, *others)])
@@ -180,8 +153,6 @@ def table3(inputs: Inputs) -> Reproduction:
                 len(of_test) or None,
                 _percent([failed[id(case)] for case in of_test]),
             ]
-        to_fail, to_pass = rows[ALL, model][6:8]
-        findings.append((to_fail > 0, f"{model} {to_fail} and {to_pass} the other way round"))
     printed = described(inputs.name)["printed"]
     both = [
         row
@@ -191,12 +162,7 @@ def table3(inputs: Inputs) -> Reproduction:
             *(row for row in printed if row[0] == name),
         )
     ]
-    return Reproduction(
-        [PaperTable.of(inputs.name, both, limited=inputs.limited, suite=named(read))],
-        f"{comes_back(fmean(found for found, _ in findings))}: expansions fail whose seed passes "
-        f"(the paper has 174 to 391): {'; '.join(text for _, text in findings)}. The rates "
-        "themselves cannot be compared: models and cases are others.",
-    )
+    return [PaperTable.of(inputs.name, both, limited=inputs.limited, suite=named(read))]
 
 
 def _failures(cases: Sequence[Case], failed: Sequence[bool]) -> list[Any]:
@@ -215,12 +181,11 @@ def _percent(failed: Sequence[bool]) -> Any:
     return 100 * sum(failed) / len(failed) if failed else None
 
 
-def coverage(inputs: Inputs) -> Reproduction:
+def coverage(inputs: Inputs) -> list[PaperTable]:
     """BoundCov and SActCov of equal numbers of S²LCT's and CheckList's cases, as these grow."""
-    require("matplotlib")
     inputs.need("model", "suite", "checklist", "reference")
     metrics, random = ("BoundCov", "SActCov"), "random sentences"
-    read = load_cases(str(inputs.suite))
+    read = load_suite(str(inputs.suite))
     bounds, held_out = read_reference(str(inputs.reference), None, inputs.seed)
     texts = {
         SUITE: {case.text for case in read.cases},
@@ -253,36 +218,16 @@ def coverage(inputs: Inputs) -> Reproduction:
             for curve in (of[metric] for metric in metrics):
                 row += [100 * values[place] for values in (curve.mean, curve.low, curve.high)]
             rows.append(row)
-    table = PaperTable.of(inputs.name, rows, suite=named(read), most=most, bounds=len(bounds))
-    # Models whose neurons cover the same, such as heads on one encoder, count as one.
-    distinct = {str(curves[model, SUITE]): model for model in reversed(inputs.model)}.values()
-    above = [
-        curves[model, SUITE][metric].mean[-1] > curves[model, CHECKLIST][metric].mean[-1]
-        for model in distinct
-        for metric in metrics
-    ]
-    verdict = (
-        f"{comes_back(fmean(above))}: S²LCT's cases cover more than CheckList's in {sum(above)} of "
-        f"{len(above)} plots of models with neurons of their own."
-    )
-    panels = {
-        f"{model}: {metric}": {
-            name: curves[model, name][metric] for name in texts if (model, name) in curves
-        }
-        for metric, model in itertools.product(metrics, inputs.model)
-    }
-    with style():
-        drawn = picture(drawing("Coverage as the cases grow", panels, len(inputs.model)), "png")
-    return Reproduction([table], verdict, {"s2lct-coverage.png": drawn})
+    return [PaperTable.of(inputs.name, rows, suite=named(read), most=most, bounds=len(bounds))]
 
 
-def explanations(inputs: Inputs) -> Reproduction:
+def explanations(inputs: Inputs) -> list[PaperTable]:
     """RQ4: the smallest sets of words that hold failures of each capability, model by model."""
     inputs.need("model", "suite")
-    suite, most = load_cases(str(inputs.suite)), inputs.limit or 5
-    filler = MaskedLMFiller("embedded")
+    suite, most = load_suite(str(inputs.suite)), inputs.limit or 5
+    filler = MaskedLMFiller()
     rows: list[list[Cell]] = []
-    findings, methods = [], []
+    methods = []
     for model in inputs.model:
         judge = inputs.judge(model)
         labels = predicted(judge, [row.text for row in suite.cases])
@@ -296,13 +241,6 @@ def explanations(inputs: Inputs) -> Reproduction:
             ]
             counts = [of.failures, of.kept, of.words, of.template, of.source_alone, of.unprompted]
             rows.append([model, of.capability, *counts, fmean(shares), of.commonest])
-        kept_words = fmean([len(explanation.kept) for explanation in explained] or [0])
-        words = fmean([len(explanation.words) for explanation in explained] or [0])
-        small = sum(explanation.ci[1] < THRESHOLD for explanation in explained)
-        findings.append(
-            f"{kept_words:.1f} of {words:.1f} words hold a failure of {model} on average ({small} "
-            f"of {len(explained)} sets are too small by new samples)"
-        )
     table = PaperTable.of(
         inputs.name,
         rows,
@@ -312,20 +250,18 @@ def explanations(inputs: Inputs) -> Reproduction:
         threshold=THRESHOLD,
         samples=SAMPLES,
     )
-    return Reproduction(
-        [table], f"Cannot be compared: the paper prints no result. {'; '.join(findings)}."
-    )
+    return [table]
 
 
-def diversity(inputs: Inputs) -> Reproduction:
+def diversity(inputs: Inputs) -> list[PaperTable]:
     """RQ3: self-BLEU and distinct productions of as many of the suite's and CheckList's cases.
 
     All cases together, seeds alone, and each capability beside its own CheckList test; the
     reference corpus too, where there is one. No model is asked.
     """
-    require("sacrebleu", "matplotlib")
+    require("sacrebleu")
     inputs.need("suite", "checklist")
-    read = load_cases(str(inputs.suite))
+    read = load_suite(str(inputs.suite))
     groups = grouped(of_families(read.cases, inputs.limit, inputs.seed))
     found = inputs.read_checklist()
     every = [Text(case.text, number) for number, case in enumerate(found)]
@@ -341,37 +277,18 @@ def diversity(inputs: Inputs) -> Reproduction:
     sources: dict[str, Groups] = {SUITE: groups, CHECKLIST: others}
     if inputs.reference is not None:
         sources[CORPUS] = corpus_texts(str(inputs.suite), inputs.reference, groups)
-    measured = compare(sources, load_tagger(), load_parser(), draws=inputs.seeds, seed=inputs.seed)
+    measured = compare(sources, load_tagger(), load_parser(), inputs.seed)
     rows: list[list[Cell]] = []
     for group, by_source in measured.groups.items():
         for source, of in by_source.items():
-            figures = [*of.figures["self_bleu"], of["productions"], of["distinct_2"]]
+            figures = [*of.figures["self_bleu"], of["productions"]]
             rows.append([group, source, of.cases, *figures])
-    table = PaperTable.of(
-        inputs.name, rows, limited=inputs.limited, suite=named(read), draws=inputs.seeds
-    )
-    wins = {group: _more_diverse(of) for group, of in measured.groups.items()}
-    parts = [won for group, won in wins.items() if group not in (ALL_CASES, SEEDS)]
-    together = measured.groups[ALL_CASES]
-    return Reproduction(
-        [table],
-        f"{comes_back(fmean(wins[ALL_CASES]))}: of as many cases, S²LCT's have a self-BLEU of "
-        f"{together[SUITE]['self_bleu']:.1f} beside CheckList's "
-        f"{together[CHECKLIST]['self_bleu']:.1f}, and {together[SUITE]['productions']:,.0f} "
-        f"distinct productions beside {together[CHECKLIST]['productions']:,.0f}. By capability, "
-        f"self-BLEU is lower in {sum(less for less, _ in parts)} and productions are more in "
-        f"{sum(other for _, other in parts)} of {len(parts)}.",
-        {"s2lct-diversity.png": drawn_as(measured, "png")},
-    )
+    return [
+        PaperTable.of(inputs.name, rows, limited=inputs.limited, suite=named(read), draws=DRAWS)
+    ]
 
 
-def _more_diverse(of: Mapping[str, Diversity]) -> tuple[bool, bool]:
-    """Whether the suite has the lower self-BLEU, and the more productions."""
-    suite, other = of[SUITE], of[CHECKLIST]
-    return suite["self_bleu"] < other["self_bleu"], suite["productions"] > other["productions"]
-
-
-def retraining(inputs: Inputs) -> Reproduction:
+def retraining(inputs: Inputs) -> list[PaperTable]:
     """Fail-to-pass and pass-to-fail of trainings on a capability of the suite, or of CheckList.
 
     Each is tested on the capability of the other suite, on cases that share no sentence with
@@ -403,13 +320,12 @@ def retraining(inputs: Inputs) -> Reproduction:
         batch=options.batch_size,
         lr=options.lr,
     )
-    table = replace(table, notes=[*table.notes, *notes])
-    return Reproduction([table], _verdict([row[3:] for row in crossed]))
+    return [replace(table, notes=[*table.notes, *notes])]
 
 
 def both_suites(inputs: Inputs) -> SuiteCases:
     """The suite's cases and CheckList's beside them, as one suite to train and test on."""
-    suite = load_cases(str(inputs.suite))
+    suite = load_suite(str(inputs.suite))
     cases = of_families(suite.cases, inputs.limit, inputs.seed)
     capabilities = dict.fromkeys(case.capability for case in cases)
     found = beside(inputs.read_checklist(), capabilities, inputs.limit, inputs.seed)
@@ -421,23 +337,3 @@ def both_suites(inputs: Inputs) -> SuiteCases:
     ]
     described = [[case.id, case.text, case.label] for case in (*cases, *others)]
     return replace(suite, cases=(*cases, *others), fingerprint=fingerprint_of(described))
-
-
-def _verdict(crossed: Sequence[Sequence[int]]) -> str:
-    """Whether tests after training are failed as a whole or passed as a whole, as the paper's.
-
-    Given the counts of each test, as in the table.
-    """
-    if not crossed:
-        return "Cannot be compared: nothing could be trained and tested on the other suite."
-    extreme = sum(0 in counts[-2:] for counts in crossed)
-    cases, to_pass, to_fail, before, _, after, _ = map(sum, zip(*crossed, strict=True))
-    printed = [0 in row[-2:] for row in described("s2lct-retraining")["printed"]]
-    return (
-        f"{comes_back(extreme > len(crossed) / 2)}: after training on a capability the same "
-        f"capability of the other suite is passed or failed as a whole in {extreme} of "
-        f"{len(crossed)} tests (the paper's rows: {sum(printed)} of {len(printed)}). Of {cases:,} "
-        f"cases {before:,} failed before and {after:,} after; {to_pass:,} turned from fail to "
-        f"pass, {to_fail:,} from pass to fail. The counts cannot be compared: the paper's names of "
-        "what was trained on are lost."
-    )

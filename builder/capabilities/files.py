@@ -15,16 +15,18 @@ import yaml
 from pydantic import ValidationError
 
 from s2lct.builder.capabilities.schema import Capability
+from s2lct.builder.domains import Domain
 from s2lct.errors import CapabilityError
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import spelled
-from s2lct.suite.checklist import CheckListCase
+from s2lct.suite.other_suites import CheckListCase
 
+_NEUTRAL = Domain()
 _TYPE_NAME = re.compile(r"\[|^str$")
 
 
-def read_capability(path: Path) -> Capability:
-    """Read one capability from a YAML file.
+def read_capability(path: Path, domain: Domain = _NEUTRAL) -> Capability:
+    """Read one capability from a YAML file, worded for a domain.
 
     Raises:
         CapabilityError: the file cannot be read or does not fit, naming file and field.
@@ -36,7 +38,7 @@ def read_capability(path: Path) -> Capability:
         reason = plain(" ".join(str(error).split()), 300) or type(error).__name__
         raise CapabilityError(f"{path}: cannot be read as YAML: {reason}", hint=hint) from error
     try:
-        return Capability.model_validate(data)
+        return Capability.model_validate(data, context=domain)
     except ValidationError as error:
         faults = dict.fromkeys(map(_fault_in_words, error.errors(include_url=False)))
         raise CapabilityError(f"{path}: {plain('; '.join(faults), 1_000)}", hint=hint) from error
@@ -49,21 +51,21 @@ def _fault_in_words(fault: Mapping[str, Any]) -> str:
 
 
 def capability_files(
-    extra_files: Sequence[Path] = (),
+    extra_files: Sequence[Path] = (), domain: Domain = _NEUTRAL
 ) -> dict[str, tuple[Capability, Path]]:
     """Shipped capabilities and those of ``extra_files`` by id and in order, with their files.
 
     Raises:
         CapabilityError: a file that does not fit, or two capabilities of one id.
     """
-    added = ((read_capability(path), path) for path in extra_files)
-    return _by_id(itertools.chain(_shipped().values(), added))
+    added = ((read_capability(path, domain), path) for path in extra_files)
+    return _by_id(itertools.chain(_shipped(domain).values(), added))
 
 
 @cache
-def _shipped() -> Mapping[str, tuple[Capability, Path]]:
+def _shipped(domain: Domain) -> Mapping[str, tuple[Capability, Path]]:
     folder = Path(str(resources.files(__package__)))
-    return _by_id((read_capability(path), path) for path in sorted(folder.glob("*.yaml")))
+    return _by_id((read_capability(path, domain), path) for path in sorted(folder.glob("*.yaml")))
 
 
 def _by_id(read: Iterable[tuple[Capability, Path]]) -> dict[str, tuple[Capability, Path]]:
@@ -75,28 +77,28 @@ def _by_id(read: Iterable[tuple[Capability, Path]]) -> dict[str, tuple[Capabilit
                 hint="give the capability another id",
             )
         known[capability.id.casefold()] = capability, path
-    ordered = sorted(known.values(), key=lambda one: _place(one[0]))
+    ordered = sorted(
+        known.values(), key=lambda both: math.inf if both[0].order is None else both[0].order
+    )
     return {capability.id: (capability, path) for capability, path in ordered}
 
 
-def _place(capability: Capability) -> float:
-    return math.inf if capability.order is None else capability.order
-
-
 def load_capabilities(
-    names: Sequence[str] = (), extra_files: Sequence[Path] = ()
+    names: Sequence[str] = (), extra_files: Sequence[Path] = (), domain: Domain = _NEUTRAL
 ) -> tuple[Capability, ...]:
     """Shipped capabilities and those of ``extra_files``; all of them, or those named.
 
     Args:
         names: ids, in any case.
         extra_files: YAML files.
+        domain: what the corpus speaks of, and so the wordings.
 
     Raises:
         CapabilityError: an unknown name, a file that does not fit,
             or two capabilities of one id.
     """
-    known = {name: capability for name, (capability, _) in capability_files(extra_files).items()}
+    files = capability_files(extra_files, domain)
+    known = {name: capability for name, (capability, _) in files.items()}
     chosen = spelled(names, known) if names else known
     for name in chosen:
         if name not in known:
@@ -104,21 +106,6 @@ def load_capabilities(
                 f"--capability {plain(name, 60)}: unknown", hint=f"there are {', '.join(known)}"
             )
     return tuple(known[name] for name in chosen)
-
-
-def recorded(capability: Capability) -> dict[str, Any]:
-    """A capability as a suite's ``suite.json`` has it.
-
-    What a shipped file tells of a shipped capability, and need not be asked of a suite, is left
-    out.
-    """
-    left_out = {"order", "checklist"}
-    left_out |= {
-        field
-        for field in ("short", "raters")
-        if capability.id in _shipped() or getattr(capability, field) is None
-    }
-    return capability.model_dump(mode="json", exclude=left_out)
 
 
 def cases_beside(cases: list[CheckListCase], capability: str) -> list[CheckListCase]:

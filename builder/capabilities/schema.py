@@ -10,8 +10,17 @@ from importlib import resources
 from typing import Annotated, Any
 
 import yaml
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    model_validator,
+)
 
+from s2lct.builder.domains import Domain
 from s2lct.builder.language.lexicon import Pos, Sentiment
 from s2lct.builder.language.operations import OF_THE_VERB, OPERATIONS, REPLIES
 from s2lct.labels import Label
@@ -55,10 +64,6 @@ class WordClass(_Specified):
             "parts_of_speech": match["pos"].split("/"),
             "strength": float(match["strength"] or 0),
         }
-
-    def __str__(self) -> str:
-        threshold = f" >= {self.strength:g}" if self.strength else ""
-        return f"{self.sentiment} {'/'.join(self.parts_of_speech)}{threshold}"
 
 
 def _pattern(value: str) -> str:
@@ -118,6 +123,11 @@ def _without_braces(value: str) -> str:
     return value
 
 
+def _in_domain(templates: Any, info: ValidationInfo) -> Any:
+    """Word a file's templates for the domain that is built for; see `Domain`."""
+    return (info.context or Domain()).templates(templates)
+
+
 def _distinct(value: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(set(value)) < len(value):
         raise ValueError("names one twice")
@@ -141,12 +151,12 @@ class SearchRule(_Specified):
         score_at_least, score_at_most: bounds on the corpus score, where it has one.
         words_at_least, words_below: bounds on the number of words, punctuation not counted.
         starts_with: regular expression matched at the start of the text.
-        matches, matches_no: regular expressions searched in the text.
+        matches_no: regular expression that is not found in the text.
         has_one_of: at least one word of one of these classes.
         has_none_of: no word of any of these classes.
         form_first: the lexicon is asked for a word's form, and for its lemma only where it does
             not list the form; else the other way round.
-        has_words, has_no_words: forms or lemmas, lower case; ``$name`` is a shipped list.
+        has_no_words: forms or lemmas, lower case; ``$name`` is a shipped list.
         complete: the root has a subject and a finite predicate, and ends with a full stop.
     """
 
@@ -156,12 +166,10 @@ class SearchRule(_Specified):
     words_at_least: Whole = 1
     words_below: Whole | None = None
     starts_with: Pattern | None = None
-    matches: Pattern | None = None
     matches_no: Pattern | None = None
     has_one_of: tuple[WordClass, ...] = ()
     has_none_of: tuple[WordClass, ...] = ()
     form_first: Truth = False
-    has_words: WordList = ()
     has_no_words: WordList = ()
     complete: Truth = False
 
@@ -208,7 +216,8 @@ class Template(_Specified):
             operations of `s2lct.builder.language.operations` on the slot's sentence. A slot may
             stand a second time with a reply to it: ``I thought {N|backshift|clause}, but
             {N|past denial}.``
-        choices: for each choice in ``text``, the wordings to choose from.
+        choices: for each choice in ``text``, the wordings to choose from; in a file, each may be
+            for a domain, and name what the domain has (`s2lct.builder.domains`).
         rewrite: slots whose start is changed.
         passes: the labels that pass, or ``label of SLOT``.
         weight: how often it is used, beside other templates over the same slots.
@@ -335,7 +344,7 @@ class Form(_Specified):
     search: dict[
         str, Annotated[tuple[SearchRule, ...], BeforeValidator(_with_rules), Field(min_length=1)]
     ]
-    templates: Annotated[tuple[Template, ...], Field(min_length=1)]
+    templates: Annotated[tuple[Template, ...], BeforeValidator(_in_domain), Field(min_length=1)]
     keep_search_rule: Truth = False
     choices_made: tuple[Choice, ...] = ()
 

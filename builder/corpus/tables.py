@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import logging
+import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from s2lct.builder.corpus.collect import Collector, Corpus
+from s2lct.builder.corpus.clean import clean
+from s2lct.builder.corpus.collect import MAX_WORDS, Corpus, corpus_of
+from s2lct.builder.corpus.ratings import MEANING, are_stars, label_of_stars
 from s2lct.builder.language.natural_text import natural
+from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
-from s2lct.hub_calls import data_set, reason_of
+from s2lct.hub_calls import reason_of
 from s2lct.labels import LABELS, Label
 from s2lct.plain_text import plain
 
@@ -21,27 +28,31 @@ if TYPE_CHECKING:
 
 FileKind = Literal["csv", "jsonl", "parquet"]
 _CANDIDATES = {
-    "text": ("text", "sentence", "content", "review"),
-    "label": ("label", "labels", "sentiment"),
+    "text": ("text", "sentence", "content", "review", "review_text", "review_body", "body"),
+    "label": ("label", "labels", "sentiment", "stars", "rating", "star_rating"),
 }
 _LABEL_NAMES: dict[str, Label] = {
     **{label: label for label in LABELS},
     **{label[:3]: label for label in LABELS},
 }
-_LONGER_TOKENISED = 4
+_MOST_TOKENS = 4 * MAX_WORDS
+_MOST_CHARACTERS = 40_000
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
     """Which columns hold text and label, and what labels mean, as far as the user says.
 
-    Where none is asked for (``labelled``), a label that is missing or unknown is neutral.
+    Where none is asked for (``labelled``), a label that is missing or unknown is neutral. Where
+    they are to be ``cleaned``, texts become sentences.
     """
 
     text: str | None = None
     label: str | None = None
     label_map: Mapping[str, Label] = field(default_factory=dict)
     labelled: bool = True
+    cleaned: bool = False
 
     def found(self, role: str, present: Sequence[str], where: str) -> str | None:
         """The name of the column for text or label.
@@ -60,21 +71,36 @@ class Columns:
             )
         return found
 
-    def meaning(self, value: object, classes: Sequence[str]) -> Label | None:
+    def meaning(self, value: object, classes: Sequence[str], *, stars: bool) -> Label | None:
         """What a label means; None where that is not known.
 
         Args:
             value: the label.
             classes: the names of its column's classes, if it has any.
+            stars: whether the column's labels are stars.
         """
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
-        names = [str(value).strip()]
-        if isinstance(value, int) and 0 <= value < len(classes):
-            names.append(classes[value])
+        names = _names(value, classes)
         meanings = [self.label_map.get(name) for name in names]
         meanings += [_LABEL_NAMES.get(name.lower()) for name in names]
+        if stars and names:
+            meanings.append(label_of_stars(names[-1]))
         return next(filter(None, meanings), None)
+
+    def has_stars(self, values: Iterable[object], classes: Sequence[str]) -> bool:
+        """Whether a column's labels are stars, as far as they are no labels by themselves."""
+        unnamed = [value for value in values if not self.meaning(value, classes, stars=False)]
+        named = [names[-1] for value in unnamed if (names := _names(value, classes))]
+        return not self.label_map and are_stars(named)
+
+
+def _names(value: object, classes: Sequence[str]) -> list[str]:
+    """A label as text and, if it is the number of a class, its name; nothing if it is empty."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    names = [] if value is None else [str(value).strip()]
+    if isinstance(value, int) and 0 <= value < len(classes):
+        names.append(classes[value])
+    return [name for name in names if name]
 
 
 def read_files(kind: FileKind, path: Path, columns: Columns) -> Corpus:
@@ -85,17 +111,15 @@ def read_files(kind: FileKind, path: Path, columns: Columns) -> Corpus:
     """
     files = [path]
     if path.is_dir():
-        endings = (f".{kind}", f".{kind}.gz")
-        files = sorted(
-            file
-            for file in path.iterdir()
-            if file.name.endswith(endings) and not file.name.startswith(".") and file.is_file()
-        )
+        found = (*path.glob(f"[!.]*.{kind}"), *path.glob(f"[!.]*.{kind}.gz"))
+        files = sorted(file for file in found if file.is_file())
     if not files:
         raise CorpusError(
             f"{path} holds no file whose name ends in .{kind}",
             hint=f"write {kind}:PATH of a file, or of a folder that has such files in itself",
         )
+    from datasets import load_dataset
+
     options: dict[str, Any] = {"data_files": [str(file) for file in files], "split": "train"}
     try:
         if kind == "csv":
@@ -103,18 +127,16 @@ def read_files(kind: FileKind, path: Path, columns: Columns) -> Corpus:
             options |= {"features": _texts(files[0]), "na_filter": False, "encoding": "utf-8-sig"}
             options["index_col"] = False
         with _quietly():
-            table = data_set("json" if kind == "jsonl" else kind, **options)
+            table = load_dataset("json" if kind == "jsonl" else kind, **options)
         table.data.table.validate(full=True)  # bytes that are no UTF-8 are found here, or later
     except Exception as error:  # each reader has errors of its own
         raise CorpusError(
             f"{path} cannot be read as {kind}: {reason_of(error.__cause__ or error)}",
             hint="check that it is UTF-8, and that texts with commas stand in double quotes",
         ) from error
-    name = f"{kind}:{path.name}"
+    description = f"sentences of {plain(path.name)}"
     first_row = 2 if kind == "csv" else 1
-    return _corpus_of(
-        table, columns, name, str(path), f"sentences of {plain(path.name)}", first_row
-    )
+    return _corpus_of(table, columns, f"{kind}:{path.name}", str(path), description, first_row)
 
 
 @contextmanager
@@ -146,10 +168,12 @@ def _texts(path: Path) -> Any:
 
 def read_hub(name: str, config: str, split: str, columns: Columns) -> Corpus:
     """Read a split of a data set; a `CorpusError` if it cannot be loaded or its rows do not fit."""
+    from datasets import load_dataset
+
     where = f"hf:{name}" + (f", configuration {config}" if config else "") + f", split {split}"
     try:
         # Every way in which fetching can fail has its own class, some of other packages.
-        table = data_set(name, config or None, split=split)
+        table = load_dataset(name, config or None, split=split)
     except Exception as error:
         raise CorpusError(
             f"{where} cannot be loaded: {reason_of(error)}",
@@ -169,11 +193,17 @@ def _corpus_of(
     Raises:
         CorpusError: a row does not fit, or none is left.
     """
-    collector = Collector(name, skip_duplicates=True, labelled=columns.labelled)
+    name = plain(name)
     text_column = columns.found("text", table.column_names, where)
     label_column = columns.found("label", table.column_names, where)
     classes: Sequence[str] = getattr(table.features.get(label_column or ""), "names", ())
     wanted = {text_column, label_column, "id", "split", "score"}.intersection(table.column_names)
+    label_values = table.unique(label_column) if label_column else []
+    stars = columns.has_stars(label_values, classes)
+    if stars:
+        logger.warning("%s: the labels in %r are stars: %s", name, label_column, MEANING)
+    sentences: list[Sentence] = []
+    unlabelled = 0
     for number, row in enumerate(table.select_columns(list(wanted)), start=1):
         row_where = f"{where}, row {number + first_row - 1}"
         raw = "" if row[text_column] is None else row[text_column]
@@ -183,30 +213,48 @@ def _corpus_of(
                 hint="name the column that holds the text with --text-column",
             )
         # Finding the natural text of what is far too long takes long itself.
-        if collector.too_long(raw, times=_LONGER_TOKENISED):
-            continue
-        text = natural(raw)
-        if not collector.usable(text):
-            continue
-        label = columns.meaning(row[label_column], classes) if label_column else None
-        if label is None and columns.labelled:
+        if columns.cleaned:
+            text, raw = "", _first_words(raw)
+        else:
+            text = natural(" ".join(raw.split()[:_MOST_TOKENS]))
+        label = None
+        if label_column:
+            label = columns.meaning(row[label_column], classes, stars=stars)
+            if columns.cleaned and not _names(row[label_column], classes):
+                unlabelled += 1
+                continue
+        if label is None and columns.labelled and raw.strip():
             raise CorpusError(
                 f"{row_where}: the label {str(row[label_column])[:60]!r} is unknown",
                 hint="say what the labels mean, such as --label-map 0=negative,1=positive",
             )
-        id, score = row.get("id"), row.get("score")
-        collector.add(
-            str(number) if id in (None, "") else str(id),
-            text,
-            label or "neutral",
-            split=str(row.get("split") or ""),
-            score=None if score in (None, "") else _score(score, row_where),
-            raw=raw,
-        )
-    return collector.corpus(description=description, licence=table.info.license or "not stated")
+        id = str(number if row.get("id") in (None, "") else row["id"])
+        split, score = str(row.get("split") or ""), _score(row.get("score"), row_where)
+        sentences.append(Sentence(name, id, text, label or "neutral", split, score, raw))
+    skipped = Counter({"without label": unlabelled})
+    if columns.cleaned:
+        found = clean(sentences)
+        sentences = list(found.sentences)
+        description, skipped = description + found.told, skipped + found.set_aside
+    return corpus_of(
+        name,
+        sentences,
+        skipped=skipped,
+        description=description,
+        licence=table.info.license or "not stated",
+        labelled=columns.labelled,
+    )
 
 
-def _score(value: Any, where: str) -> float:
+def _first_words(raw: str) -> str:
+    """As much of a text as is read: its lines stay."""
+    end = next(islice(re.finditer(r"\s+\S", raw), _MOST_TOKENS, None), None)
+    return raw[: _MOST_CHARACTERS if end is None else min(end.start(), _MOST_CHARACTERS)]
+
+
+def _score(value: Any, where: str) -> float | None:
+    if value in (None, ""):
+        return None
     try:
         score = float(value)
     except (TypeError, ValueError):

@@ -26,9 +26,9 @@ from s2lct.builder.curation.sheets import (
     with_traps,
     write_sheets,
 )
-from s2lct.builder.fluent_form import EXTENDED_AT_ONCE, FluentForm, Pool
-from s2lct.builder.pipeline import kept_models, read_inputs
-from s2lct.builder.records import Extension, Seed, Sentence, Source, sentence_id
+from s2lct.builder.fluent_form import FluentForm
+from s2lct.builder.pipeline import check_found, kept_models, read_inputs
+from s2lct.builder.records import Extension, Seed, sentence_id
 from s2lct.builder.stages import reduce
 from s2lct.errors import BuildError
 from s2lct.files import check_folder_out, locked
@@ -78,13 +78,11 @@ class Curated:
         rounds: up to the first that is not finished; the later ones are of what passes it.
         sheets: what was written for annotators; none where nothing is left.
         added: how many annotations a file of answers brought.
-        annotators: all who annotated or are to, without careless ones.
     """
 
     rounds: tuple[DrawnRound, ...]
     sheets: tuple[Path, ...]
     added: int | None
-    annotators: tuple[str, ...]
 
     @property
     def is_finished(self) -> bool:
@@ -114,37 +112,24 @@ def curate(
     check_folder_out(config.out, "--out")
     path, *others = config.annotations
     with ExitStack() as opened:
-        opened.enter_context(locked(path, by="s2lct curate", option="--annotations"))
+        opened.enter_context(locked(path, "--annotations"))
         file = AnnotationFile(path, others)
-        present = [*filter(None, [annotator]), *(model.name for model in models)]
-        for name in present:
+        for name in (annotator, *(model.name for model in models)):
             file.annotations.check_care(name)
         added = None
         if answers is not None:
             added = take_answers(answers, read_sheets(config.out), annotator, file)
         inputs = read_inputs(config)
-        form = FluentForm(
-            inputs.config,
-            inputs.capabilities,
-            inputs.lexicon,
-            inputs.grammar,
-            opened.enter_context(kept_models(inputs)),
-            None,
-        )
-        draw = Draw(form, inputs.sentences)
+        models_kept = opened.enter_context(kept_models(inputs))
+        draw = Draw(FluentForm(inputs, inputs.capabilities, models_kept, None))
         if models:
             annotate(draw, models, file, seed=config.seed)
         rounds = tuple(draw.rounds(file.annotations))
         sheets: list[Path] = []
         if items := rounds[-1].left(annotator):
             sheets = write_sheets(items, config.out, round=rounds[-1].round, seed=config.seed)
-    if not any(each.candidates for each in rounds):
-        raise BuildError(
-            f"--corpus {config.corpus}: no capability's search found a sentence",
-            hint="use a larger corpus; `s2lct capabilities --show LC2` says what is looked for",
-        )
-    names = {*file.annotations.traps, *present} - {*file.annotations.careless}
-    return Curated(rounds, tuple(sheets), added, tuple(sorted(names)))
+    check_found(config, any(each.candidates for each in rounds))
+    return Curated(rounds, tuple(sheets), added)
 
 
 class Draw:
@@ -152,12 +137,10 @@ class Draw:
 
     Args:
         form: makes the families of a build; it has no annotations.
-        sentences: of the corpus.
     """
 
-    def __init__(self, form: FluentForm, sentences: Sequence[Sentence]) -> None:
+    def __init__(self, form: FluentForm) -> None:
         self._form = form
-        self._slots = form.slots(sentences)
         self._longer: dict[str, list[Extension]] = {}
 
     def rounds(
@@ -171,7 +154,7 @@ class Draw:
         """
         needed: list[Seed] = []
         spare: list[Seed] = []
-        wanted = self._form.config.most_seeds
+        wanted = self._form.inputs.config.seeds
         passed = self._seeds(annotations, wanted)
         hopeful = self._seeds(_Hopeful(annotations, without), SPARE * wanted)
         for capability, seeds in passed.items():
@@ -197,19 +180,19 @@ class Draw:
 
     def _seeds(self, annotations: Annotations, most: int) -> dict[str, list[Seed]]:
         """Up to so many seeds of each capability that pass."""
-        config = self._form.config.model_copy(update={"seeds": most})
-        form = replace(self._form, config=config, annotations=annotations, shorter={})
-        pools: dict[str, dict[str, Pool]] = {each.id: {} for each in form.capabilities}
-        for slot in self._slots:
-            pools[slot.capability][slot.name] = Pool(form, slot)
-        return {each.id: form.compose(each, pools[each.id]) for each in form.capabilities}
+        inputs = self._form.inputs
+        inputs = replace(inputs, config=inputs.config.model_copy(update={"seeds": most}))
+        form = replace(self._form, inputs=inputs, annotations=annotations, shorter={})
+        return {each.id: form.compose(each) for each in form.capabilities}
 
     def _extensions(
         self, seeds: Sequence[Seed], annotations: Annotations, without: Collection[str]
     ) -> list[Candidate]:
         """The likeliest extensions of seeds' sentences, and pairs of those that passed."""
         sources = {source.text: source for seed in seeds for source in seed.sources}
-        self._extend([source for text, source in sources.items() if text not in self._longer])
+        missing = [source for text, source in sources.items() if text not in self._longer]
+        for text, confirmed in self._form.confirmed(missing, lambda extension, label: True):
+            self._longer[text] = _likeliest([extended.extension for extended in confirmed])
         found: dict[str, Candidate] = {}
         for text, source in sources.items():
             label = source.sentence.label
@@ -219,17 +202,6 @@ class Draw:
                 if each.id not in without and annotations.state(each.id, {label}) != "refused":
                     found.setdefault(each.id, _sentence(each.text, label))
         return list(found.values())
-
-    def _extend(self, sources: Sequence[Source]) -> None:
-        """Find the likeliest extensions of sentences that tagger and parser bear out."""
-        progress = bar("extend", len(sources))
-        ordered = sorted(sources, key=lambda source: sentence_id(source.text))
-        for start in range(0, len(ordered), EXTENDED_AT_ONCE):
-            batch = ordered[start : start + EXTENDED_AT_ONCE]
-            found = self._form.confirmed(batch, lambda extension, label: True)
-            for text, confirmed in found.items():
-                self._longer[text] = _likeliest([extended.extension for extended in confirmed])
-            progress(len(batch))
 
 
 class _Hopeful(Annotations):

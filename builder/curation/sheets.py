@@ -5,6 +5,7 @@ An annotator sees the text, never how it was made nor what others found.
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -19,8 +20,8 @@ from s2lct.builder.annotations import (
     Answer,
     trap_of,
 )
-from s2lct.errors import AnnotationError, BuildError
-from s2lct.files import as_json_lines, read_json_lines, whole_folder, write_text
+from s2lct.errors import AnnotationError
+from s2lct.files import as_json_lines, whole_folder, write_text
 from s2lct.identity import fingerprint_of, rng_for, shuffle_key
 from s2lct.labels import Label
 from s2lct.suite.annotation import Form, Item, Question, read_annotations
@@ -151,26 +152,10 @@ def write_sheets(items: Sequence[Item], folder: Path, *, round: Round, seed: int
 
 
 def read_sheets(folder: Path) -> dict[str, Item]:
-    """What was handed out by the sheets in a folder, those of earlier rounds too, by id.
-
-    Raises:
-        BuildError: a sheet cannot be read.
-    """
-    found: dict[str, Item] = {}
-    for path in sorted(folder.glob("*/sheet-*.jsonl")):
-
-        def refused(number: int, error: BaseException, path: Path = path) -> BuildError:
-            return BuildError(
-                f"{path}, line {number}: {error}", hint="remove the sheet, and write it again"
-            )
-
-        try:
-            with path.open(encoding="utf-8") as file:
-                items = [Item(**row) for _, row in read_json_lines(file, refused)]
-        except (OSError, TypeError, UnicodeDecodeError) as error:
-            raise refused(0, error) from error
-        found |= {item.id: item for item in items}
-    return found
+    """What was handed out by the sheets in a folder, those of earlier rounds too, by id."""
+    sheets = sorted(folder.glob("*/sheet-*.jsonl"))
+    lines = [line for path in sheets for line in path.read_text(encoding="utf-8").splitlines()]
+    return {item.id: item for item in (Item(**json.loads(line)) for line in lines)}
 
 
 def take_answers(
@@ -179,7 +164,7 @@ def take_answers(
     """Append an annotator's answers to a file of annotations; how many are new.
 
     Args:
-        path: the answers, as a sheet's page saves them, its table filled in, or JSON lines.
+        path: the answers, as a sheet's page saves them, or its table filled in.
         handed_out: the items of the sheets, by id.
         annotator: who answered.
         file: of annotations.

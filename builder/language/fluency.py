@@ -44,11 +44,6 @@ def known_words() -> frozenset[str]:
     return frozenset(KNOWN_WORDS.read_text(encoding="utf-8").split())
 
 
-def lacks_capital(word: str) -> bool:
-    """Whether a word in lower case is one that English capitalises."""
-    return word.islower() and word in proper_words()
-
-
 def breaks_grammar(tokens: Sequence[Token], inserted: Collection[int]) -> bool:
     """Whether an inserted word cannot stand where it does, stands twice, or lacks its capital.
 
@@ -67,7 +62,8 @@ def _breaks(tokens: Sequence[Token], number: int) -> bool:
     behind = following.tag if following else ""
     head = _head_behind(tokens, number)
     neighbours = (*tokens[max(0, number - 1) : number], *tokens[number + 1 : number + 2])
-    if lacks_capital(word.text) or form in {token.text.lower() for token in neighbours}:
+    lacks_capital = word.text.islower() and word.text in proper_words()
+    if lacks_capital or form in {token.text.lower() for token in neighbours}:
         return True
     match word.tag:
         case "JJ" | "VBN" | "VBG":
@@ -131,8 +127,8 @@ _NAMED_WITH_VOWEL = "aefhilmnorsx"
 """Letters whose names begin with a vowel: "an FBI agent", "an R-rated film"."""
 
 _FIRST_PART = re.compile(r"[^\W_]+(?:[.,][^\W_]+)*")
-_FIGURES = re.compile(r"\d{1,3}(?:,\d{3})+|\d+")
-_LENGTH_OF_A_YEAR = 4
+# "Eight", "eleven" and "eighteen": "11,000" and "1850" begin with these, "1,850" and "110" do not.
+_EIGHT = re.compile(r"8|1[18](?:\D|$|\d\d(?!\d))")
 
 _SILENT_H = re.compile(r"heir(?!on)|hon(?:est|our|or(?!é))|hour(?!i)")
 # "One" begins as "won" does, "onerous" does not.
@@ -165,7 +161,7 @@ def takes_an(word: str) -> bool:
     if found is None:
         return False
     if found[0][0].isdecimal():
-        return _number_takes_an(found[0])
+        return _EIGHT.match(found[0]) is not None
     written = found[0].replace(".", "").replace(",", "")
     first = written.lower()
     if _CAPITAL_U.fullmatch(written) or first == "u":
@@ -175,16 +171,3 @@ def takes_an(word: str) -> bool:
     if first[0] in _VOWEL_LETTERS:
         return bool(_UN_I.match(first)) or not (_AS_WON.match(first) or _AS_YOU.match(first))
     return bool(_SILENT_H.match(first) or _VOWEL_Y.match(first))
-
-
-def _number_takes_an(number: str) -> bool:
-    """Whether a number in figures, read out, begins with "eight", "eleven" or "eighteen"."""
-    found = _FIGURES.match(number)
-    figures = found[0] if found else ""
-    if figures.startswith("8"):
-        return True
-    # "11,000" and "1850" begin with these, "1,850" and "110" do not.
-    leading = figures.split(",")[0]
-    if "," not in figures and len(figures) == _LENGTH_OF_A_YEAR:
-        leading = figures[:2]
-    return leading in ("11", "18")

@@ -9,11 +9,9 @@ what reviewers add to a noun, a verb or a sentence, and how often.
 from __future__ import annotations
 
 import functools
-import hashlib
 import math
-import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -35,7 +33,6 @@ WORD_TAGS: Final = words(
     "VBG VBN VBP VBZ WDT WP WP$ WRB"
 )
 """Tags that the Penn Treebank gives to words; list markers and symbols are not words."""
-_BRACKETS = re.compile(r"\(|\)|[^\s()]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,33 +69,23 @@ class Node:
 
 @functools.lru_cache(maxsize=4096)
 def read_tree(text: str) -> Node:
-    """Read ``(NP (DT 0) (NN 1))``.
-
-    Raises:
-        ValueError: the brackets do not balance, or a word has no token number.
-    """
-    tokens = _BRACKETS.findall(text)
-    node, end = _read(tokens, 0)
-    if end != len(tokens):
-        raise ValueError(f"not one tree: {text}")
-    return node
+    """Read ``(NP (DT 0) (NN 1))``."""
+    parts = iter(text.replace("(", " ( ").replace(")", " ) ").split())
+    next(parts)
+    return _node(parts)
 
 
-def _read(tokens: list[str], at: int) -> tuple[Node, int]:
-    if tokens[at] != "(":
-        raise ValueError(f"expected a bracket, found {tokens[at]}")
-    label = tokens[at + 1]
-    at += 2
-    if tokens[at] not in "()":
-        number = int(tokens[at])
-        if tokens[at + 1] != ")":
-            raise ValueError(f"expected a closing bracket, found {tokens[at + 1]}")
-        return Node(label, (), number, number + 1), at + 2
+def _node(parts: Iterator[str]) -> Node:
+    """The node whose bracket was opened, up to where that is closed."""
+    label, part = next(parts), next(parts)
+    if part != "(":
+        next(parts)
+        return Node(label, (), int(part), int(part) + 1)
     children: list[Node] = []
-    while tokens[at] == "(":
-        child, at = _read(tokens, at)
-        children.append(child)
-    return Node(label, tuple(children), children[0].start, children[-1].end), at + 1
+    while part == "(":
+        children.append(_node(parts))
+        part = next(parts)
+    return Node(label, tuple(children), children[0].start, children[-1].end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,18 +121,14 @@ class ReferenceGrammar:
             self._total_of[lhs] += count
         self._longer: dict[Rule, tuple[LongerProduction, ...]] = {}
 
-    @classmethod
-    def load(cls) -> ReferenceGrammar:
+    @staticmethod
+    @functools.cache
+    def load() -> ReferenceGrammar:
         """The shipped grammar, which ``scripts/compute_reference_grammar.py`` counts."""
-        return _shipped_grammar()
+        import pyarrow.parquet as pq
 
-    @functools.cached_property
-    def fingerprint(self) -> str:
-        """Hex SHA-256 of the productions and their counts."""
-        digest = hashlib.sha256()
-        for (lhs, rhs), count in sorted(self.counts.items()):
-            digest.update(f"{lhs}\t{' '.join(rhs)}\t{count}\n".encode())
-        return digest.hexdigest()
+        rows = pq.read_table(SHIPPED).to_pylist()
+        return ReferenceGrammar({(row["lhs"], tuple(row["rhs"])): row["count"] for row in rows})
 
     def probability(self, lhs: str, rhs: tuple[str, ...]) -> float:
         """Share of a production among those of its left-hand side; 0 if it does not occur."""
@@ -207,15 +190,6 @@ def _ways_to_add(rhs: tuple[str, ...], longer: tuple[str, ...], start: int = 0) 
             yield ((start, longer[0]), *rest)
 
 
-@functools.cache
-def _shipped_grammar() -> ReferenceGrammar:
-    import pyarrow.parquet as pq
-
-    columns = pq.read_table(SHIPPED).to_pydict()
-    rules = zip(columns["lhs"], map(tuple, columns["rhs"]), strict=True)
-    return ReferenceGrammar(dict(zip(rules, columns["count"], strict=True)))
-
-
 def neighbour(label: str) -> str:
     """A neighbour's label without what inflection adds: VBZ and VBN are both VB."""
     return label[:2] if label[:2] in ("VB", "NN", "JJ", "RB") else label
@@ -223,21 +197,17 @@ def neighbour(label: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A phrase that reviewers write.
+    """A neutral modifier or adjunct that reviewers write.
 
     Attributes:
         text: its words, with the commas that belong to it.
         label: phrase label, or tag of a single word.
-        parent: label of the node that holds it.
-        lefts: labels of its neighbours to the left, by `neighbour`.
         heads: lemmas of the heads it was found at, with how often.
         count: in how many sentences it was found.
     """
 
     text: str
     label: str
-    parent: str
-    lefts: tuple[str, ...]
     heads: Mapping[str, int]
     count: int
 
@@ -246,27 +216,8 @@ class Phrase:
         return self.heads.get(head or "", 0) / math.sqrt(self.count)
 
 
-class PhraseBank:
-    """Phrases by the place that they stand in.
-
-    `scripts/harvest_phrases.py` counts them: neutral modifiers and adjuncts whose removal
-    leaves a production of the reference grammar (`s2lct.builder.stages.reduce`).
-    """
-
-    def __init__(self, phrases: Iterable[Phrase]) -> None:
-        self.phrases = tuple(phrases)
-
-    @functools.cached_property
-    def _by_site(self) -> Mapping[tuple[str, str], list[Phrase]]:
-        by_site: defaultdict[tuple[str, str], list[Phrase]] = defaultdict(list)
-        for phrase in self.phrases:
-            for left in phrase.lefts:
-                by_site[phrase.parent, left].append(phrase)
-        return by_site
-
-    def at(self, parent: str, left: str) -> list[Phrase]:
-        """The phrases that stand under a node, behind a neighbour."""
-        return self._by_site.get((parent, neighbour(left)), [])
+PhraseBank = Mapping[tuple[str, str], Sequence[Phrase]]
+"""Phrases by the label of the node that holds them and that of their neighbour to the left."""
 
 
 @functools.cache
@@ -278,20 +229,15 @@ def connectives() -> frozenset[str]:
 
 @functools.cache
 def shipped_bank() -> PhraseBank:
-    """The bank that comes with the package."""
+    """The bank that comes with the package, which ``scripts/harvest_phrases.py`` counts."""
     import pyarrow.parquet as pq
 
-    return PhraseBank(
-        Phrase(
-            row["text"],
-            row["label"],
-            row["parent"],
-            tuple(row["lefts"]),
-            dict(zip(row["heads"], row["head_counts"], strict=True)),
-            row["count"],
-        )
-        for row in pq.read_table(PHRASES).to_pylist()
-    )
+    bank: defaultdict[tuple[str, str], list[Phrase]] = defaultdict(list)
+    for row in pq.read_table(PHRASES).to_pylist():
+        heads = dict(zip(row["heads"], row["head_counts"], strict=True))
+        for left in row["lefts"]:
+            bank[row["parent"], left].append(Phrase(row["text"], row["label"], heads, row["count"]))
+    return dict(bank)
 
 
 @functools.cache

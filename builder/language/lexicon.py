@@ -12,11 +12,8 @@ how it is made, and are baselines too.
 from __future__ import annotations
 
 import functools
-import hashlib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, Literal, NamedTuple, get_args
@@ -96,26 +93,23 @@ class Lexicon:
 
     def __init__(self, entries: Mapping[tuple[str, Pos], Entry]) -> None:
         """Take the entries of (lower-cased word, part of speech)."""
-        self._entries = dict(entries)
+        self.entries = dict(entries)
 
-    @classmethod
-    def load(cls) -> Lexicon:
+    @staticmethod
+    @functools.cache
+    def load() -> Lexicon:
         """The shipped table, which ``scripts/compute_lexicon.py`` computes."""
-        return _shipped()
+        import pyarrow.parquet as pq
 
-    @property
-    def entries(self) -> Mapping[tuple[str, Pos], Entry]:
-        """Every entry by (lower-cased word, part of speech)."""
-        return self._entries
-
-    @functools.cached_property
-    def fingerprint(self) -> str:
-        """Hex SHA-256 of the entries."""
-        digest = hashlib.sha256()
-        for (word, pos), entry in sorted(self._entries.items()):
-            line = f"{word}\t{pos}\t{entry.score:.4f}\t{entry.pure_neutral:d}\t{entry.senses}\n"
-            digest.update(line.encode())
-        return digest.hexdigest()
+        rows = pq.read_table(SHIPPED).to_pylist()
+        return Lexicon(
+            {
+                (row["word"], row["pos"]): Entry(
+                    round(row["score"], 4), row["pure_neutral"], row["senses"]
+                )
+                for row in rows
+            }
+        )
 
     @staticmethod
     def pos_of_tag(tag: str) -> Pos | None:
@@ -198,14 +192,14 @@ class Lexicon:
             return tag in FUNCTION_TAGS and _is_function_word(form, tag)
         if pos != "adv" and (len(form) == 1 or form in CLOSED_CLASS):
             return False
-        if (form, pos) in self._entries or tag not in _ENDINGS:
-            return (form, pos) in self._entries
-        return form.endswith(_ENDINGS[tag]) or not any((form, p) in self._entries for p in POSES)
+        if (form, pos) in self.entries or tag not in _ENDINGS:
+            return (form, pos) in self.entries
+        return form.endswith(_ENDINGS[tag]) or not any((form, p) in self.entries for p in POSES)
 
     def lists(self, word: str, tag: str) -> bool:
         """Whether the table has this very form for the tag's part of speech."""
         pos = self.pos_of_tag(tag)
-        return pos is not None and (_normalise(word), pos) in self._entries
+        return pos is not None and (_normalise(word), pos) in self.entries
 
     def _find(self, word: str, pos: Pos, lemma: str | None) -> Entry | None:
         for spelling in (lemma, word):
@@ -214,7 +208,7 @@ class Lexicon:
             spelling = _normalise(spelling)
             if pos != "adv" and (len(spelling) == 1 or spelling in CLOSED_CLASS):
                 continue
-            if entry := self._entries.get((spelling, pos)):
+            if entry := self.entries.get((spelling, pos)):
                 return entry
         return None
 
@@ -244,20 +238,6 @@ def is_polarity_shifter(word: str) -> bool:
     )
 
 
-@functools.cache
-def _shipped() -> Lexicon:
-    import pyarrow.parquet as pq
-
-    columns = pq.read_table(SHIPPED).to_pydict()
-    names = ("word", "pos", "score", "pure_neutral", "senses")
-    return Lexicon(
-        {
-            (word, pos): Entry(round(score, 4), neutral, senses)
-            for word, pos, score, neutral, senses in zip(*map(columns.get, names), strict=True)
-        }
-    )
-
-
 def _is_function_word(form: str, tag: str) -> bool:
     if tag == "CD":
         return bool(_NUMBER.fullmatch(form)) or _NUMERALS.issuperset(form.split("-"))
@@ -268,47 +248,23 @@ def _normalise(word: str) -> str:
     return word.lower().replace("\u2019", "'")
 
 
-@dataclass(frozen=True)
-class Scorer:
-    """Gives a text a sentiment between -1 and 1.
-
-    Attributes:
-        name: as models are named.
-        package: that holds its word list.
-        load: loads it.
-    """
-
-    name: str
-    package: str
-    load: Callable[[], Score]
-
-    @property
-    def described(self) -> dict[str, str]:
-        """Its name and the version of its package, for ``suite.json``."""
-        return {"name": self.name, "package": self.package, "version": version(self.package)}
-
-
-def _vader() -> Score:
+@functools.cache
+def vader() -> Score:
+    """VADER's compound score of a text, between -1 and 1."""
     from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
     analyzer = SentimentIntensityAnalyzer()
     return lambda text: float(analyzer.polarity_scores(text)["compound"])
 
 
-def _textblob() -> Score:
+def textblob() -> Score:
+    """TextBlob's polarity of a text, between -1 and 1."""
     from textblob import TextBlob
 
     return lambda text: float(TextBlob(text).sentiment.polarity)
 
 
-VADER = Scorer("vader", "vaderSentiment", _vader)
-TEXTBLOB = Scorer("textblob", "textblob", _textblob)
-SCORERS: Mapping[str, Scorer] = {scorer.name: scorer for scorer in (VADER, TEXTBLOB)}
-
-
-@functools.cache
-def _loaded() -> tuple[Score, ...]:
-    return tuple(scorer.load() for scorer in SCORERS.values())
+SCORERS = (vader, textblob)
 
 
 def shift(text: str, longer: str) -> float:
@@ -316,7 +272,7 @@ def shift(text: str, longer: str) -> float:
 
     One that averages over the words it knows moves with any of them; both move with an opinion.
     """
-    return fmean(abs(score(longer) - score(text)) for score in _loaded())
+    return fmean(abs(score()(longer) - score()(text)) for score in SCORERS)
 
 
 def subjectivity(text: str) -> float:

@@ -176,7 +176,6 @@ def _is_compound(before: Sequence[str], following: str, after_that: str) -> bool
         or previous.endswith(("-'em", "-&"))
         or following == "&"
         or (following == "and" and after_that == "-")
-        or (previous.endswith("-and") and word[0].islower())
         or re.match(r"[a-z]+-\w", word)
         or re.match(r"[a-z]+-\w", following)
         or previous.lower() in _COMPOUND_HEADS
@@ -238,10 +237,7 @@ def _resolve_single_quotes(tokens: Sequence[str]) -> list[str]:
         elif _is_inside_word(token, previous, following):
             resolved.append(_APOSTROPHE_BOTH)
         elif token == "`":
-            if opened and not _closes_later(later):
-                resolved.append(_CLOSE_SINGLE)
-                opened = False
-            elif _closes_later(later):
+            if _closes_later(later):
                 resolved.append(_OPEN_SINGLE)
                 opened = True
             elif index and not following[:1].isupper():

@@ -8,11 +8,13 @@ says why where it does not.
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from s2lct.builder.language.fluency import proper_words
 from s2lct.builder.language.grammar import Node
@@ -150,18 +152,38 @@ def _main_clause(draft: Draft) -> Clause:
     return Clause(subject, predicate, finite.start)
 
 
-def _lemma(token: Token) -> str:
-    from lemminflect import getLemma
+@cache
+def _lemminflect() -> tuple[Any, Any]:
+    """Lemminflect's lemmas and inflections. The package itself would import spaCy: it waits."""
+    spec = importlib.util.find_spec("lemminflect")
+    assert spec is not None
+    package = importlib.util.module_from_spec(spec)
+    present = sys.modules.setdefault("lemminflect", package)
+    try:
+        lemmas = importlib.import_module("lemminflect.core.Lemmatizer").Lemmatizer()
+        inflections = importlib.import_module("lemminflect.core.Inflections").Inflections()
+    finally:
+        if present is package:
+            del sys.modules["lemminflect"]
+    return lemmas, inflections
 
+
+@cache
+def _verb_lemmas(word: str) -> tuple[str, ...]:
+    found: tuple[str, ...] = _lemminflect()[0].getLemma(word, upos="VERB")
+    return found
+
+
+def _lemma(token: Token) -> str:
     lower = token.text.lower().replace("’", "'")
     if lower in ("is", "are", "was", "were", "am", "'re", "'m", "be") or token.lemma == "be":
         return "be"
     if token.lemma == "have" or lower in ("have", "has", "had", "'ve"):
         return "have"
-    found = getLemma(lower, upos="VERB")
+    found = _verb_lemmas(lower)
     if token.tag in ("VB", "VBP") and lower in found:
         return lower  # "bore" may be of "bear" too
-    return str(found[0]) if found else token.lemma.lower()
+    return found[0] if found else token.lemma.lower()
 
 
 def _is_auxiliary(draft: Draft, clause: Clause) -> bool:
@@ -254,10 +276,14 @@ def _uncapitalised(draft: Draft) -> Draft:
     return draft.written({first: form[0].lower() + form[1:]})
 
 
+@cache
+def _past_forms(lemma: str) -> tuple[str, ...]:
+    found: tuple[str, ...] = _lemminflect()[1].getInflection(lemma, "VBD")
+    return found
+
+
 def backshift(draft: Draft) -> Draft:
     """Put it into the past, as a report of an opinion does: *is* → *was*, *can* → *could*."""
-    from lemminflect import getInflection
-
     changes: dict[int, str] = {}
     for number in draft.order:
         token = draft.sentence.tokens[number]
@@ -273,8 +299,8 @@ def backshift(draft: Draft) -> Draft:
                 past = "were" if lower in ("are", "'re") else "was"
             elif _lemma(token) == "have":
                 past = "had"
-            elif (found := getInflection(_lemma(token), "VBD")) and form.isalpha():
-                past = str(found[0])
+            elif (found := _past_forms(_lemma(token))) and form.isalpha():
+                past = found[0]
             else:
                 raise NotApplicableError(f"the past of {form!r} is not known")
             changes[number] = f" {past}" if form in _CONTRACTIONS else past

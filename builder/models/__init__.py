@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Protocol
+from typing import Literal, Protocol
 
 from s2lct.builder.records import ParsedSentence, Token
 
 EMBEDDED = "embedded"
+NumberType = Literal["float32", "bfloat16"]
+"""What a masked language model computes with."""
+Kind = Literal["tagger", "parser", "mlm"]
+Words = tuple[tuple[str, float], ...]
+"""Words for a mask, each with its log probability."""
 
 
 class Tagger(Protocol):
@@ -47,23 +52,20 @@ class MaskedLanguageModel(Protocol):
     def words(self) -> Sequence[str]:
         """Every word that it can suggest: the whole words of letters in its vocabulary."""
 
-    def batches(self, texts: Sequence[str]) -> list[list[int]]:
-        """The numbers of texts that share a forward pass; none holds a text that is too long.
-
-        Texts of some of these batches, in their order, are divided into the same batches.
-        """
+    def lengths(self, texts: Sequence[str]) -> list[int]:
+        """How long each text is to the model: equally long ones are read fastest together."""
 
     def suggest(
         self,
         texts: Sequence[str],
         top: int,
         among: Sequence[frozenset[str] | None] | None = None,
-    ) -> list[tuple[tuple[str, float], ...]]:
+    ) -> list[Words]:
         """The ``top`` words for the first ``{mask}`` of each text, best first.
 
-        Each comes with its natural log probability, rounded to 4 places. ``among`` holds for each
-        text the words to choose from, None for all. There are none for a text that is longer
-        than the model takes.
+        Each comes with its natural log probability, rounded to 4 places, which depends on the text
+        alone. ``among`` holds for each text the words to choose from, None for all. There are none
+        for a text that is longer than the model takes.
         """
 
 
@@ -82,12 +84,12 @@ def load_parser(name: str = EMBEDDED) -> ConstituencyParser:
 
 
 def load_masked_language_model(
-    name: str = EMBEDDED, *, batch_size: int = 32
+    name: str = EMBEDDED, *, dtype: NumberType = "float32"
 ) -> MaskedLanguageModel:
     """The embedded masked language model, or one from the Hub or a local folder."""
     from s2lct.builder.models.masked_lm import TransformersMaskedLM
 
-    return TransformersMaskedLM.load(name, batch_size=batch_size)
+    return TransformersMaskedLM.load(name, dtype=dtype)
 
 
 def parsed_sentences(

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import nltk
 import numpy as np
@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import nn
+from torch.nn import functional as F
 from transformers import AutoTokenizer, BertConfig, BertModel
 
 from s2lct.builder.models import same_lengths
@@ -41,6 +42,8 @@ from s2lct.engines import batches_at_once
 from s2lct.errors import ModelError
 
 ENCODER_MAX_PIECES = 512
+PADDED_TO = 4
+"""Word pieces, and words: sentences of nearly the same length are parsed together."""
 _SHAPE_FLAGS = 10
 
 
@@ -143,12 +146,12 @@ class MaxSpanDecoder(ChartDecoder):  # type: ignore[misc]
     """
 
     def charts(
-        self, best: NDArray[np.float32], labels: NDArray[np.int64]
+        self, best: NDArray[np.float32], labels: NDArray[np.int64], lengths: Sequence[int]
     ) -> list[NDArray[np.int64]]:
-        """Charts of the highest-scoring trees of equally long sentences.
+        """Charts of the highest-scoring trees of sentences.
 
         ``best`` is the score of each span's best label, (sentences, words, words), the span's
-        last word included; ``labels`` is that label.
+        last word included; ``labels`` is that label; a sentence has so many ``lengths`` of words.
         """
         count, length, _ = best.shape
         from_start = np.full((count, length + 1, length + 1), -np.inf, dtype=np.float64)
@@ -168,9 +171,9 @@ class MaxSpanDecoder(ChartDecoder):  # type: ignore[misc]
             from_start[:, : length - width + 1, width] = score
             to_end[:, width:, width] = score
         charts = []
-        for row in range(count):
-            chart = np.zeros((length, length), dtype=np.int64)
-            stack = [(0, length)]
+        for row, words in enumerate(lengths):
+            chart = np.zeros((words, words), dtype=np.int64)
+            stack = [(0, words)]
             while stack:
                 start, width = stack.pop()
                 chart[start, start + width - 1] = labels[row, start, start + width - 1]
@@ -260,19 +263,40 @@ class FrozenEncoderChartParser(ChartParser):  # type: ignore[misc]
         spans = (fenceposts.unsqueeze(1) - fenceposts.unsqueeze(2))[:, :-1, 1:]
         return torch.as_tensor(self.f_label(spans))
 
-    def decode(self, annotations: torch.Tensor) -> list[tuple[NDArray[np.int64], list[str]]]:
-        """Best chart and predicted tags of equally long, unpadded sentences."""
-        best, labels = self.span_scores(annotations).float().max(-1)
-        labels = labels + 1
+    def best_labels(self, annotations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The best of each span's `span_scores` and its label, 0 below the diagonal.
+
+        The first layer is linear: it is applied to fenceposts, and differences are taken of what
+        comes out, for the spans that there are.
+        """
+        half, (count, length) = self.d_model // 2, annotations.shape[:2]
+        words = length - 2
+        fenceposts = torch.cat([annotations[:, :-1, :half], annotations[:, 1:, half:]], -1)
+        first = cast(nn.Linear, self.f_label[0])
+        projected = F.linear(fenceposts, first.weight)
+        start, last = torch.triu_indices(words, words)
+        hidden = projected[:, last + 1] - projected[:, start] + first.bias
+        found, label = self.f_label[1:](hidden).float().max(-1)
+        best = found.new_zeros(count, words, words)
+        labels = label.new_zeros(count, words, words)
+        best[:, start, last], labels[:, start, last] = found, label + 1
+        return best, labels
+
+    def decode(
+        self, annotations: torch.Tensor, lengths: Sequence[int]
+    ) -> list[tuple[NDArray[np.int64], list[str]]]:
+        """Best chart and predicted tags of sentences of so many words."""
+        best, labels = self.best_labels(annotations)
         empty = best <= 0
-        empty[:, 0, -1] = False  # the whole sentence is a constituent
+        # The whole sentence is a constituent.
+        empty[torch.arange(len(lengths)), 0, torch.tensor(lengths) - 1] = False
         labels[empty] = 0
         best[empty] = 0
-        charts = self.decoder.charts(best.numpy(), labels.numpy())
+        charts = self.decoder.charts(best.numpy(), labels.numpy(), lengths)
         tags = self.f_tag(annotations)[:, 1:-1].argmax(-1).tolist()
         return [
-            (chart, [self.tag_from_index[index] for index in row])
-            for chart, row in zip(charts, tags, strict=True)
+            (chart, [self.tag_from_index[index] for index in row[:words]])
+            for chart, row, words in zip(charts, tags, lengths, strict=True)
         ]
 
 
@@ -298,11 +322,22 @@ def all_layers(encoder: nn.Module, ids: torch.Tensor, mask: torch.Tensor) -> tor
     return torch.cat(out.hidden_states, -1)
 
 
+def padded(rows: Sequence[torch.Tensor], most: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows filled up to a multiple of `PADDED_TO` or ``most``, and where each has something."""
+    length = max(map(len, rows))
+    length = min(length + -length % PADDED_TO, most)
+    lengths = torch.tensor([len(row) for row in rows])
+    filled = rows[0].new_zeros(len(rows), length, *rows[0].shape[1:])
+    for number, row in enumerate(rows):
+        filled[number, : len(row)] = row
+    return filled, torch.arange(length) < lengths.unsqueeze(1)
+
+
 class ChartConstituencyParser:
     """Parses English sentences into Penn Treebank trees, part-of-speech tags included.
 
-    Sentences are grouped by exact length, so nothing is padded and a sentence's tree does not
-    depend on the others it is parsed with.
+    How far a sentence is padded depends on its own length alone: so does its tree, whatever it is
+    parsed with.
 
     Source: Kitaev & Klein (2018); Kitaev, Cao & Klein (2019).
     """
@@ -348,13 +383,16 @@ class ChartConstituencyParser:
         contents = self._contents(readable, plain, pieces)
 
         def decoded(group: list[int]) -> list[tuple[int, NDArray[np.int64], list[str]]]:
+            lengths = [len(plain[number]) for number in group]
             with torch.inference_mode():
-                stacked = torch.stack([contents[number] for number in group])
-                charts = self._head.decode(self._head.annotate(stacked, None))
+                stacked, mask = padded(
+                    [contents[number] for number in group], self._head.max_words + 2
+                )
+                charts = self._head.decode(self._head.annotate(stacked, mask), lengths)
                 return [(number, *result) for number, result in zip(group, charts, strict=True)]
 
         trees: list[nltk.Tree | None] = [None] * len(sentences)
-        groups = self._groups(readable, [len(words) for words in plain])
+        groups = self._groups(readable, [len(words) + 2 for words in plain])
         for group in batches_at_once(decoded, groups, on_cpu=True):
             for number, chart, tags in group:
                 leaves = list(zip(sentences[number], tags, strict=True))
@@ -368,25 +406,25 @@ class ChartConstituencyParser:
         """Projected features of each sentence's words."""
 
         def projected(group: list[int]) -> list[tuple[int, torch.Tensor]]:
-            ids = torch.tensor([pieces[number].ids for number in group])
+            ids, mask = padded(
+                [torch.tensor(pieces[number].ids) for number in group], ENCODER_MAX_PIECES
+            )
+            rows = range(len(group))
+            first = [row * ids.shape[1] + at for row in rows for at in pieces[group[row]].first]
+            last = [row * ids.shape[1] + at for row in rows for at in pieces[group[row]].last]
+            shape = np.concatenate([shape_flags(plain[number]) for number in group])
             with torch.inference_mode():
-                hidden = all_layers(self._encoder, ids, torch.ones_like(ids))
-                return [
-                    (
-                        number,
-                        self._head.content(
-                            row[pieces[number].first],
-                            row[pieces[number].last],
-                            torch.from_numpy(shape_flags(plain[number])),
-                        ),
-                    )
-                    for row, number in zip(hidden, group, strict=True)
-                ]
+                hidden = all_layers(self._encoder, ids, mask.to(torch.int64)).flatten(0, 1)
+                content = self._head.content(hidden[first], hidden[last], torch.from_numpy(shape))
+                sizes = [len(pieces[number].first) for number in group]
+                return list(zip(group, content.split(sizes), strict=True))
 
         groups = self._groups(readable, [len(split.ids) for split in pieces])
         of_groups = batches_at_once(projected, groups, on_cpu=True)
         return {number: content for found in of_groups for number, content in found}
 
     def _groups(self, numbers: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Sentences of the same length, at most ``batch_tokens`` tokens a group."""
-        return same_lengths(numbers, lengths, lambda length: self._batch_tokens // (length + 2))
+        """Sentences that are padded alike, at most ``batch_tokens`` tokens a group."""
+        steps = [-(-length // PADDED_TO) for length in lengths]
+        most = self._batch_tokens // PADDED_TO
+        return same_lengths(numbers, steps, lambda step: most // step)

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from s2lct.builder.models import EMBEDDED, same_lengths
+from s2lct.builder.models import EMBEDDED, NumberType, Words, same_lengths
 from s2lct.builder.models.shipped import encoder_path, shipped
 from s2lct.builder.records import MASK
 from s2lct.engines import batches_at_once
 from s2lct.errors import ModelError
-from s2lct.hub_calls import pretrained, reason_of
+from s2lct.hub_calls import commit_of, pretrained, reason_of
 from s2lct.plain_text import plain
 
 if TYPE_CHECKING:
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
 
 WEIGHTS = Path(__file__).parent / "weights" / "masked_lm.safetensors"
 SCORE_DIGITS = 4
+ROWS = 16
+"""Texts of a forward pass, filled up with copies of the last one.
+
+The last bits of a score depend on the shape of what is computed. As it is the same for every text
+of a length, a score depends on its text alone.
+"""
 _LETTERS = re.compile(r"[A-Za-z]+")
 
 
@@ -42,7 +49,7 @@ class TransformersMaskedLM:
         model: PreTrainedModel,
         tokenizer: PreTrainedTokenizerBase,
         name: str,
-        batch_size: int = 32,
+        dtype: NumberType = "float32",
     ) -> None:
         import torch
 
@@ -52,32 +59,32 @@ class TransformersMaskedLM:
                 hint="name a masked language model, such as bert-base-uncased",
             )
         self.name = name
-        self.batch_size = batch_size
+        self.dtype = dtype
         self.model: Any = model.eval()
         self.tokenizer: Any = tokenizer
-        self._chosen: dict[frozenset[str], torch.Tensor] = {}
+        self._chosen: dict[frozenset[str] | None, torch.Tensor] = {}
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        # The last bits depend on which texts share a forward pass: the same texts are asked in the
-        # same batches, whose size is recorded.
-        self.model.to(self._device, torch.float32)
+        self.model.to(self._device, getattr(torch, dtype))
 
     @classmethod
-    def load(cls, name: str, *, batch_size: int = 32) -> TransformersMaskedLM:
+    def load(cls, name: str, *, dtype: NumberType = "float32") -> TransformersMaskedLM:
         """Load the embedded model, a Hub id or a local folder.
 
         Raises:
             ModelError: it cannot be loaded, is no masked language model, or lacks weights.
         """
         loaded = _embedded_model() if name == EMBEDDED else _pretrained_model(name)
-        return cls(*loaded, name, batch_size)
+        return cls(*loaded, name, dtype)
 
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over the weights' names and bytes."""
+        import torch
+
         digest = hashlib.sha256()
         for key, value in sorted(self.model.state_dict().items()):
             digest.update(key.encode())
-            digest.update(value.detach().cpu().contiguous().numpy().tobytes())
+            digest.update(value.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes())
         return digest.hexdigest()
 
     @cached_property
@@ -98,81 +105,103 @@ class TransformersMaskedLM:
         """Whole words of letters in the vocabulary, in a fixed order."""
         return list(self.word_ids)
 
-    def batches(self, texts: Sequence[str]) -> list[list[int]]:
-        """The numbers of texts that share a forward pass; see `MaskedLanguageModel.batches`."""
-        return [numbers for numbers, _, _ in self._batches(texts)]
+    def lengths(self, texts: Sequence[str]) -> list[int]:
+        """How many word pieces each text has; see `MaskedLanguageModel.lengths`."""
+        return list(map(len, self._encoded(texts)))
 
     def suggest(
         self,
         texts: Sequence[str],
         top: int,
         among: Sequence[frozenset[str] | None] | None = None,
-    ) -> list[tuple[tuple[str, float], ...]]:
+    ) -> list[Words]:
         """Words for the first mask of each text; see `MaskedLanguageModel.suggest`."""
-        import torch
-
-        results: list[tuple[tuple[str, float], ...]] = [()] * len(texts)
-        requests: dict[str, list[int]] = {}
+        chosen = among or [None] * len(texts)
+        asked: defaultdict[str, list[int]] = defaultdict(list)
         for number, text in enumerate(texts):
-            requests.setdefault(text, []).append(number)
-        distinct, words = list(requests), self.words
-        word_ids = torch.tensor(list(self.word_ids.values()), device=self._device)
-        places = torch.arange(len(words), device=self._device)
+            asked[text].append(number)
+        numbers_of = list(asked.values())
+        encoded = self._encoded(list(asked))
+        lengths = list(map(len, encoded))
+        longest = self.model.config.max_position_embeddings - 2
+        limit = min(self.tokenizer.model_max_length, longest)
+        fitting = (number for number, length in enumerate(lengths) if length <= limit)
+        results: list[Words] = [()] * len(texts)
 
-        def ranked(
-            given: tuple[list[int], torch.Tensor, torch.Tensor],
-        ) -> tuple[list[int], torch.Tensor]:
-            batch, ids, positions = given
-            with torch.inference_mode():
-                scores = self._log_probabilities(ids, positions)[:, word_ids]
-                # One rounding decides order and output alike, so noise in the last bits of a
-                # float cannot reorder words.
-                rounded = (scores * 10**SCORE_DIGITS).round().to(torch.int64)
-                return batch, rounded * len(words) - places
+        def suggested(batch: list[int]) -> list[tuple[int, Words]]:
+            scores = self._scores([encoded[number] for number in batch])
+            rows_of: defaultdict[frozenset[str] | None, list[tuple[int, int]]] = defaultdict(list)
+            for row, number in enumerate(batch):
+                for request in numbers_of[number]:
+                    rows_of[chosen[request]].append((row, request))
+            return [
+                (request, best)
+                for words, pairs in rows_of.items()
+                for (_, request), best in zip(
+                    pairs, self._best(scores[[row for row, _ in pairs]], words, top), strict=True
+                )
+            ]
 
-        on_cpu = self._device.type == "cpu"
-        for batch, ranks in batches_at_once(ranked, self._batches(distinct), on_cpu=on_cpu):
-            for row, distinct_number in enumerate(batch):
-                for number in requests[distinct[distinct_number]]:
-                    chosen = among[number] if among is not None else None
-                    ranked_words = (
-                        ranks[row] if chosen is None else ranks[row][self._places(chosen)]
-                    )
-                    best = ranked_words.topk(min(top, len(ranked_words))).values
-                    results[number] = tuple(
-                        (words[place], (rank + place) // len(words) / 10**SCORE_DIGITS)
-                        for rank in best.tolist()
-                        for place in (-rank % len(words),)
-                    )
+        batches = same_lengths(fitting, lengths, lambda _: ROWS)
+        for found in batches_at_once(suggested, batches, on_cpu=self._device.type == "cpu"):
+            for request, best in found:
+                results[request] = best
         return results
 
-    def _places(self, chosen: frozenset[str]) -> torch.Tensor:
+    def _encoded(self, texts: Sequence[str]) -> list[list[int]]:
+        mask_token = str(self.tokenizer.mask_token)
+        written = [text.replace(MASK, mask_token) for text in texts]
+        encoded: list[list[int]] = self.tokenizer(written)["input_ids"] if written else []
+        return encoded
+
+    def _scores(self, encoded: Sequence[list[int]]) -> torch.Tensor:
+        """Log probabilities of `words` for the first mask of equally long texts, a row each."""
+        import torch
+
+        copies = [encoded[-1]] * (ROWS - len(encoded))
+        ids = torch.tensor([*encoded, *copies], device=self._device)
+        first = (ids == self.tokenizer.mask_token_id).to(torch.int64).argmax(dim=1)
+        with torch.inference_mode():
+            return self._log_probabilities(ids, first)[: len(encoded), self._word_ids]
+
+    def _best(self, scores: torch.Tensor, among: frozenset[str] | None, top: int) -> list[Words]:
+        """The words of the highest scores in each row; of equal ones the first in the alphabet."""
+        import torch
+
+        places, words = self._places(among), self.words
+        # One rounding decides order and output alike: rank = score * words - place, exactly.
+        rounded = (scores[:, places] * 10**SCORE_DIGITS).round().to(torch.float64)
+        ranks = (rounded * len(words) - places).topk(min(top, len(places))).values
+        return [
+            tuple(
+                (words[place], (rank + place) // len(words) / 10**SCORE_DIGITS)
+                for rank in row
+                for place in (-rank % len(words),)
+            )
+            for row in ranks.to(torch.int64).tolist()
+        ]
+
+    def _places(self, chosen: frozenset[str] | None) -> torch.Tensor:
         """Where the chosen words stand among all words."""
         import torch
 
         if chosen not in self._chosen:
-            places = [number for number, word in enumerate(self.words) if word in chosen]
+            of_word = self._place_of_word
+            places = sorted(
+                of_word[word] for word in (of_word if chosen is None else chosen) if word in of_word
+            )
             self._chosen[chosen] = torch.tensor(places, device=self._device, dtype=torch.int64)
         return self._chosen[chosen]
 
-    def _batches(
-        self, texts: Sequence[str]
-    ) -> Iterator[tuple[list[int], torch.Tensor, torch.Tensor]]:
-        """Batches of one exact length: (text numbers, input ids, positions of the first mask)."""
+    @cached_property
+    def _place_of_word(self) -> dict[str, int]:
+        return {word: place for place, word in enumerate(self.words)}
+
+    @cached_property
+    def _word_ids(self) -> torch.Tensor:
         import torch
 
-        if not texts:
-            return
-        mask_token = str(self.tokenizer.mask_token)
-        encoded = self.tokenizer([text.replace(MASK, mask_token) for text in texts])["input_ids"]
-        longest = self.model.config.max_position_embeddings - 2
-        limit = min(self.tokenizer.model_max_length, longest)
-        lengths = [len(ids) for ids in encoded]
-        fitting = (number for number in range(len(texts)) if lengths[number] <= limit)
-        for batch in same_lengths(fitting, lengths, lambda _: self.batch_size):
-            ids = torch.tensor([encoded[n] for n in batch], device=self._device)
-            is_mask = (ids == self.tokenizer.mask_token_id).to(torch.int64)
-            yield batch, ids, is_mask.argmax(dim=1)
+        return torch.tensor(list(self.word_ids.values()), device=self._device)
 
     def _log_probabilities(self, ids: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         """Log probabilities of the vocabulary at one position a row, shape (rows, vocabulary)."""
@@ -186,7 +215,7 @@ class TransformersMaskedLM:
         else:
             hidden = self.model.base_model(input_ids=ids).last_hidden_state
             logits = head(hidden[rows, positions])
-        return torch.log_softmax(logits, dim=-1)
+        return torch.log_softmax(logits.float(), dim=-1)
 
 
 def _embedded_model() -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
@@ -226,13 +255,15 @@ def _pretrained_model(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBa
     shown = f"--mlm {plain(name, 200)}"
     try:
         with _quiet():
-            tokenizer = pretrained(AutoTokenizer, name)
+            pinned = {} if Path(name).exists() else {"revision": commit_of(name)}
+            tokenizer = pretrained(AutoTokenizer, name, **pinned)
             model, info = pretrained(
                 AutoModelForMaskedLM,
                 name,
                 weights_only=True,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # refused below with their names
+                **pinned,
             )
     except Exception as error:  # every way in which loading can fail has a class of its own
         raise ModelError(

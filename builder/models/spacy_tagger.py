@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from s2lct.builder.models import EMBEDDED
@@ -27,6 +28,7 @@ class SpacyTagger:
 
     def __init__(self, pipeline: Language, name: str) -> None:
         self._pipeline = pipeline
+        self._lock = Lock()
         self.name = name
 
     @classmethod
@@ -69,14 +71,17 @@ class SpacyTagger:
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Token, ...]]:
         """Tokens of each text; see `Tagger.tag`."""
-        return [
-            tuple(
-                Token(token.text, token.tag_, token.lemma_, token.idx, token.idx + len(token.text))
-                for token in doc
-                if not token.is_space
-            )
-            for doc in self._pipeline.pipe(texts, batch_size=256)
-        ]
+        with self._lock:  # a pipeline is not made for several threads
+            return [
+                tuple(
+                    Token(
+                        token.text, token.tag_, token.lemma_, token.idx, token.idx + len(token.text)
+                    )
+                    for token in doc
+                    if not token.is_space
+                )
+                for doc in self._pipeline.pipe(texts, batch_size=256)
+            ]
 
 
 def embedded_pipeline() -> Path:

@@ -2,18 +2,19 @@
 
 What annotators passed is rejected only where it moves the sentiment of its sentence. Without
 annotators the likelihood of words decides, grammar (`s2lct.builder.language.fluency`) and whether
-words are subjective: that leaves much that reads oddly, which a suite says of itself.
+words are subjective: that leaves much that reads oddly, which a suite says of itself, and of which
+a judge (`s2lct.builder.stages.judge`) leaves out more if it is asked.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from s2lct.builder.language.fluency import breaks_grammar
 from s2lct.builder.language.lexicon import shift, subjectivity
-from s2lct.builder.records import Expansion, Extended, Extension, Rejection, Seed, Token
+from s2lct.builder.records import Expansion, Extended, Seed
 from s2lct.identity import shuffle_key
 
 MOST_SUBJECTIVE = 0.5
@@ -29,48 +30,55 @@ LARGEST_SHARE = 0.02
 LEAST_ALLOWED = 2
 
 
-def rejection(text: str, extended: Extended, *, annotated: bool) -> Rejection | None:
-    """Why an extension of a text is rejected; None if it may be used.
+Shifts = Callable[[str, Sequence[str]], Sequence[float]]
+"""How far longer forms of a text are from it in sentiment."""
+
+
+def that_leave_label(
+    text: str, extended: Iterable[Extended], *, annotated: bool, shifts: Shifts | None = None
+) -> list[Extended]:
+    """The extensions of a text that may be used: they read well, and the label stays right.
 
     An author wrote what is attested: only its sentiment is asked about.
 
     Args:
-        text: of the sentence that it extends.
-        extended: the extension.
-        annotated: whether annotators passed it.
+        text: of the sentence that they extend.
+        extended: the extensions.
+        annotated: whether annotators passed them.
+        shifts: what is known of sentiment; None to compute it.
     """
-    extension = extended.extension
-    reason = None
-    if not annotated and extension.origin != "attested":
-        reason = _rejection_unless_annotated(extension, extended.parsed.tokens)
-    if reason is None and shift(text, extension.text) > MOST_SHIFT:
-        reason = Rejection.SENTIMENT
-    return reason
+    read = [
+        each
+        for each in extended
+        if annotated or each.extension.origin == "attested" or _reads_well(each)
+    ]
+    longer = [each.extension.text for each in read]
+    moved = shifts(text, longer) if shifts else [shift(text, each) for each in longer]
+    return [each for each, far in zip(read, moved, strict=True) if far <= MOST_SHIFT]
 
 
-def _rejection_unless_annotated(extension: Extension, tokens: Sequence[Token]) -> Rejection | None:
+def _reads_well(extended: Extended) -> bool:
+    extension, tokens = extended.extension, extended.parsed.tokens
     if extension.score < LEAST_SCORE:
-        return Rejection.UNLIKELY
+        return False
     if any(subjectivity(word.word) >= MOST_SUBJECTIVE for word in extension.inserted):
-        return Rejection.NOT_NEUTRAL
+        return False
     starts = {word.start for word in extension.inserted}
     inserted = [number for number, token in enumerate(tokens) if token.start in starts]
-    return Rejection.SPECIFICATION if breaks_grammar(tokens, inserted) else None
+    return not breaks_grammar(tokens, inserted)
 
 
 def usable(extended: Sequence[Extended], expansions: int, *, annotated: bool) -> list[Extended]:
-    """Those of a sentence's extensions that were not rejected; unless annotated, the likeliest.
+    """A sentence's extensions; unless annotated, the first of them.
 
     Args:
-        extended: the extensions.
+        extended: the extensions, the likeliest first where nobody annotated.
         expansions: how many expansions of a seed are wanted.
         annotated: whether annotators passed them.
     """
-    left = [extension for extension in extended if extension.rejected is None]
-    if not annotated:
-        left.sort(key=lambda extension: -extension.extension.score)
-        del left[LIKELIEST_FOR_AN_EXPANSION * expansions :]
-    return left
+    if annotated:
+        return list(extended)
+    return list(extended[: LIKELIEST_FOR_AN_EXPANSION * expansions])
 
 
 def choose(

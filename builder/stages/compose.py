@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from heapq import nsmallest
 from itertools import chain, cycle, islice
 
 from s2lct.builder.capabilities.schema import Form, Template, is_reply, operations_of
@@ -232,18 +233,17 @@ class _Drawing:
 
 def _tuples(columns: Sequence[Iterable[Source]]) -> Iterator[tuple[Source, ...]]:
     """Each sentence of the first column with a few of each other one, random for the two."""
-    if len(columns) == 1:
-        yield from ((source,) for source in columns[0])
-        return
     for first in columns[0]:
         partners = [
-            sorted(
+            nsmallest(
+                PARTNERS,
                 islice(column, PAIRINGS),
                 key=lambda other: shuffle_key(0, "pair", first.text, other.text),
             )
             for column in columns[1:]
         ]
-        yield from ((first, *others) for others in islice(zip(*partners, strict=False), PARTNERS))
+        beside = zip(*partners, strict=False) if partners else [()]
+        yield from ((first, *others) for others in beside)
 
 
 def expansion_of(
@@ -407,16 +407,11 @@ def _combinations(columns: Sequence[Sequence[Sentence]]) -> Iterator[tuple[Sente
     The first round pairs the columns row by row, each later round shifts the second column by
     one more; a full cross product is never built.
     """
-    if len(columns) == 1:
-        yield from ((sentence,) for sentence in columns[0])
-        return
     if not all(columns):
         return
     longest = max(map(len, columns))
-    # From this shift on, every column stands as it stood before.
-    period = math.lcm(*(len(c) // math.gcd(len(c), n) for n, c in enumerate(columns)))
     used: set[tuple[int, ...]] = set()
-    for shift in range(min(longest, period)):
+    for shift in range(longest if len(columns) > 1 else 1):
         for row in range(longest):
             picked = tuple(
                 (row + (shift * column)) % len(sentences)

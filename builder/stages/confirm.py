@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -18,7 +17,6 @@ from s2lct.builder.records import (
     MaskedSentence,
     ParsedSentence,
     Production,
-    Rejection,
     Seed,
     Source,
     Token,
@@ -203,8 +201,8 @@ def confirmed_in_paper_form(
     forms: Mapping[str, Form],
     tagger: Tagger,
     lexicon: Lexicon,
-) -> tuple[list[Expansion], Counter[tuple[str, Rejection]]]:
-    """S²LCT's three criteria, and nothing beside them, for every suggestion.
+) -> list[Expansion]:
+    """The suggestions that meet S²LCT's three criteria, and nothing beside them.
 
     1. The tagger gives the word, in the filled sentence, the tag of its mask.
     2. The word is neutral: `Lexicon.is_neutral`.
@@ -217,8 +215,7 @@ def confirmed_in_paper_form(
         lexicon: the lexicon.
 
     Returns:
-        The expansions that pass, in the order of ``filled``, and how many suggestions of each
-        capability were rejected for which reason, the first one.
+        The expansions, in the order of ``filled``.
     """
     candidates = [
         (
@@ -236,31 +233,28 @@ def confirmed_in_paper_form(
     ]
     texts = list(dict.fromkeys(extension.text for _, extension in candidates))
     tagged = dict(zip(texts, tagger.tag(texts), strict=True))
-    rejected: Counter[tuple[str, Rejection]] = Counter()
-    passed: list[Expansion] = []
-    for seed, extension in candidates:
-        reason = _fault(seed, extension, tagged[extension.text], forms[seed.capability], lexicon)
-        if reason is None:
-            id = content_id("expansion", seed.capability, extension.text)
-            passed.append(Expansion(id, seed.id, extension.text, extension.inserted, extension))
-        else:
-            rejected[seed.capability, reason] += 1
-    return passed, rejected
+    return [
+        Expansion(
+            content_id("expansion", seed.capability, extension.text),
+            seed.id,
+            extension.text,
+            extension.inserted,
+            extension,
+        )
+        for seed, extension in candidates
+        if _meets_criteria(seed, extension, tagged[extension.text], forms[seed.capability], lexicon)
+    ]
 
 
-def _fault(
+def _meets_criteria(
     seed: Seed, extension: Extension, tokens: Sequence[Token], form: Form, lexicon: Lexicon
-) -> Rejection | None:
-    """The first criterion that the filled sentence does not meet."""
+) -> bool:
     by_place = {(token.start, token.end): token for token in tokens}
-    found = [(word, by_place.get((word.start, word.end))) for word in extension.inserted]
-    if not all(token and token.tag == word.tag for word, token in found):
-        return Rejection.PART_OF_SPEECH
-    if not all(
-        token and lexicon.is_neutral(word.word, word.tag, token.lemma) for word, token in found
-    ):
-        return Rejection.NOT_NEUTRAL
+    for word in extension.inserted:
+        token = by_place.get((word.start, word.end))
+        if token is None or token.tag != word.tag:
+            return False
+        if not lexicon.is_neutral(word.word, word.tag, token.lemma):
+            return False
     label = seed.sources[0].sentence.label
-    if not still_meets(form, label, ParsedSentence(extension.text, tuple(tokens), ""), lexicon):
-        return Rejection.SPECIFICATION
-    return None
+    return still_meets(form, label, ParsedSentence(extension.text, tuple(tokens), ""), lexicon)

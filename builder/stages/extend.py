@@ -9,10 +9,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache
 
 from s2lct.builder.language.fluency import clashes
-from s2lct.builder.language.grammar import Node, Phrase, PhraseBank, ReferenceGrammar, connectives
+from s2lct.builder.language.grammar import (
+    Node,
+    Phrase,
+    PhraseBank,
+    ReferenceGrammar,
+    connectives,
+    neighbour,
+)
 from s2lct.builder.language.lexicon import Lexicon, fitting_words
 from s2lct.builder.models import MaskedLanguageModel
 from s2lct.builder.records import (
@@ -50,6 +58,7 @@ def masked_extensions(
     masks: int,
     masks_per_sentence: int | None,
     suggestions: int,
+    barred: AbstractSet[str] = ABOUT_GROUPS,
     seed: int,
 ) -> list[list[Extension]]:
     """Extensions by the masked language model, the likeliest words of each masked sentence.
@@ -63,6 +72,7 @@ def masked_extensions(
         masks: masked sentences drawn for a sentence (the paper's k).
         masks_per_sentence: most masks in one of them.
         suggestions: words asked for a mask, of which `WORDS_OF_A_MASK` are taken.
+        barred: words that are not inserted.
         seed: of the random draw.
     """
     masked = [
@@ -89,20 +99,20 @@ def masked_extensions(
         [
             longer
             for masked_sentence in of_source
-            for longer in _filled(source, masked_sentence, next(fillings))
+            for longer in _filled(source, masked_sentence, next(fillings), barred)
         ]
         for source, of_source in zip(sources, masked, strict=True)
     ]
 
 
 def _filled(
-    source: Source, masked: MaskedSentence, fillings: Sequence[Filling]
+    source: Source, masked: MaskedSentence, fillings: Sequence[Filling], barred: AbstractSet[str]
 ) -> Iterator[Extension]:
     forms = _forms(source)
     taken = 0
     for filling in fillings:
         words = {word.lower() for word in filling.words}
-        if taken == WORDS_OF_A_MASK or not words.isdisjoint(forms | ABOUT_GROUPS):
+        if taken == WORDS_OF_A_MASK or not words.isdisjoint(forms | barred):
             continue
         pieces = zip(masked.places, filling.words, strict=True)
         if any(_clashes(source.parsed.tokens, place, word) for place, word in pieces):
@@ -120,12 +130,17 @@ def _forms(source: Source) -> set[str]:
 
 
 def phrase_extensions(
-    source: Source, bank: PhraseBank, grammar: ReferenceGrammar, *, most: int
+    source: Source,
+    bank: PhraseBank,
+    grammar: ReferenceGrammar,
+    *,
+    most: int,
+    barred: AbstractSet[str] = ABOUT_GROUPS,
 ) -> list[Extension]:
     """Extensions by phrases that reviewers add to the same head at such a place.
 
     Those that go with that head most come first (`Phrase.strength`); of one place and label no
-    more than `OF_ONE_PLACE` are taken.
+    more than `OF_ONE_PLACE` are taken, and none that has a word of ``barred``.
     """
     forms = _forms(source)
     tokens = source.parsed.tokens
@@ -134,18 +149,18 @@ def phrase_extensions(
         for number in range(1, len(node.children) + 1):
             place = node.children[number].start if number < len(node.children) else node.end
             left = node.children[number - 1].label
-            for phrase, production in _phrases_at(node, number, left, bank, grammar):
+            heads = _heads_at(tokens, node, number)
+            for phrase, production in _phrases_at(node, number, left, heads, bank, grammar):
                 words = phrase.text.lower().replace(",", " ").split()
-                strength = phrase.strength(_head_at(tokens, node, number, phrase))
-                if not strength or " ".join(words) in connectives():
+                if " ".join(words) in connectives():
                     continue
-                if not ABOUT_GROUPS.isdisjoint(words):
+                if not barred.isdisjoint(words):
                     continue
                 if any(word in forms and len(word) > LONGEST_FUNCTION_WORD for word in words):
                     continue
                 extension = _with_phrase(source, place, phrase, production)
                 if extension is not None:
-                    rank = (-strength, phrase.text)
+                    rank = (-phrase.strength(heads[_is_modifier(phrase)]), phrase.text)
                     ranked.append((rank, extension, (place, phrase.label)))
     taken: list[Extension] = []
     at_place: Counter[tuple[int, str]] = Counter()
@@ -157,11 +172,19 @@ def phrase_extensions(
 
 
 def _phrases_at(
-    node: Node, number: int, left: str, bank: PhraseBank, grammar: ReferenceGrammar
+    node: Node,
+    number: int,
+    left: str,
+    heads: tuple[str | None, str | None],
+    bank: PhraseBank,
+    grammar: ReferenceGrammar,
 ) -> Iterator[tuple[Phrase, Production]]:
+    """The phrases that stand on one of the heads, and that the grammar licenses there."""
     labels = node.child_labels
     licensed: dict[tuple[str, bool], Production | None] = {}
-    for phrase in bank.at(node.label, left):
+    for phrase in bank.get((node.label, neighbour(left)), ()):
+        if not phrase.strength(heads[_is_modifier(phrase)]):
+            continue
         if left == node.label and phrase.label not in ("PP", "SBAR", "VP", "ADVP"):
             continue
         key = (phrase.label, phrase.text.startswith(","))
@@ -178,11 +201,18 @@ def _phrases_at(
             yield phrase, production
 
 
-def _head_at(tokens: Sequence[Token], node: Node, number: int, phrase: Phrase) -> str | None:
-    if node.label == "NP" and " " not in phrase.text and phrase.label != "ADVP":
-        nouns = [c for c in node.children[number:] if c.is_word and c.label.startswith("NN")]
-        return tokens[nouns[-1].start].lemma.lower() if nouns else None
-    return head_of(tokens, Node(node.label, (*node.children[:number], node), 0, 1), number)
+def _is_modifier(phrase: Phrase) -> bool:
+    """Whether it would stand before a noun, not behind its head."""
+    return " " not in phrase.text and phrase.label != "ADVP"
+
+
+def _heads_at(tokens: Sequence[Token], node: Node, number: int) -> tuple[str | None, str | None]:
+    """The lemma of the head that a phrase at a place hangs on, and that of a modifier there."""
+    behind = head_of(tokens, Node(node.label, (*node.children[:number], node), 0, 1), number)
+    if node.label != "NP":
+        return behind, behind
+    nouns = [c for c in node.children[number:] if c.is_word and c.label.startswith("NN")]
+    return behind, tokens[nouns[-1].start].lemma.lower() if nouns else None
 
 
 def _with_phrase(

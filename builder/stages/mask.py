@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -42,14 +42,12 @@ def mask(
         masks_per_sentence: most masks in one; None for any number.
         tags: parts of speech that may become masks.
         seed: of the random draw.
-        paper: every candidate alike, masks wherever there is room (`any_offset`); else in
-            proportion to the production's probability, and only where a word reads naturally
-            (`mask_offset`).
+        paper: as Algorithm 1 has it: every candidate alike, masks wherever there is room. Else
+            in proportion to the production's probability, and only where a word reads naturally.
 
     Returns:
         The masked sentences, no two with the same text and tags.
     """
-    offset_of = any_offset if paper else mask_offset
     tags = frozenset(tags)
     found: dict[tuple[str, tuple[str, ...]], MaskedSentence] = {}
     for node in parsed.tree.nodes():
@@ -62,7 +60,7 @@ def mask(
                 node.children[at].start if at < len(node.children) else node.end
                 for at, _ in longer.added
             )
-            text = _with_masks(parsed, places, offset_of)
+            text = _with_masks(parsed, places, paper)
             if text is None:
                 continue
             probability = round(longer.probability, 8)
@@ -82,14 +80,11 @@ def mask(
     return [found[key] for key in sorted(found, key=lambda key: -keys[key])[:most]]
 
 
-OffsetOf = Callable[[Sequence[Token], int], tuple[int, bool] | None]
-
-
-def _with_masks(parsed: ParsedSentence, places: Sequence[int], offset_of: OffsetOf) -> str | None:
+def _with_masks(parsed: ParsedSentence, places: Sequence[int], anywhere: bool) -> str | None:
     """The text with a mask at each place; None if one would stand where no word can."""
     text, last = "", 0
     for place in places:
-        spot = offset_of(parsed.tokens, place)
+        spot = mask_offset(parsed.tokens, place, anywhere=anywhere)
         if spot is None:
             return None
         offset, before = spot
@@ -98,42 +93,33 @@ def _with_masks(parsed: ParsedSentence, places: Sequence[int], offset_of: Offset
     return text + parsed.text[last:]
 
 
-def mask_offset(tokens: Sequence[Token], place: int) -> tuple[int, bool] | None:
+def mask_offset(
+    tokens: Sequence[Token], place: int, *, anywhere: bool = False
+) -> tuple[int, bool] | None:
     """Where a word goes that is to stand before token number ``place``.
+
+    Args:
+        tokens: of the sentence.
+        place: the number of the token; how many there are for the end.
+        anywhere: wherever there is room. Otherwise not before the first word, whose capital would
+            be wrong, nor behind final punctuation.
 
     Returns:
         The character offset and whether the space follows the word (else it precedes it).
-        None where no word can go: before the first word, whose capital would be wrong, behind
-        final punctuation, or between glued tokens.
+        None where no word can go, as within what is written as one: *does|n't*, *well|-|made*.
     """
     if place == 0:
-        return None
+        return (tokens[0].start, True) if anywhere else None
     previous = tokens[place - 1]
     if place == len(tokens):
-        return None if _is_of(previous, _CLOSING) else (previous.end, False)
+        return (previous.end, False) if anywhere or not _is_of(previous, _CLOSING) else None
     following = tokens[place]
     if previous.end < following.start:
         return (following.start, True)
-    closes = _is_of(following, _CLOSING) and not _is_of(previous, _CLOSING)
-    return (previous.end, False) if closes else None
-
-
-def any_offset(tokens: Sequence[Token], place: int) -> tuple[int, bool] | None:
-    """`mask_offset` wherever there is room, before the first word and behind a full stop too.
-
-    None remains where a word would tear apart what is written as one: *does|n't*, *well|-|made*.
-    """
-    if place == 0:
-        return (tokens[0].start, True)
-    previous = tokens[place - 1]
-    if place == len(tokens):
+    blocked = following.tag == "POS" if anywhere else _is_of(previous, _CLOSING)
+    if _is_of(following, _CLOSING) and not blocked:
         return (previous.end, False)
-    following = tokens[place]
-    if previous.end < following.start:
-        return (following.start, True)
-    if _is_of(following, _CLOSING) and following.tag != "POS":
-        return (previous.end, False)
-    return (following.start, True) if _is_of(previous, _OPENING) else None
+    return (following.start, True) if anywhere and _is_of(previous, _OPENING) else None
 
 
 def _is_of(token: Token, characters: frozenset[str]) -> bool:
@@ -162,7 +148,6 @@ def fill(
     *,
     suggestions: int = SUGGESTIONS,
     fitting: Callable[[str], frozenset[str]] | None = None,
-    known: MutableMapping[Problem, list[Filling]] | None = None,
 ) -> list[list[Filling]]:
     """Propose words for every masked sentence, equal sentences once.
 
@@ -174,16 +159,13 @@ def fill(
         model: the masked language model.
         suggestions: most fillings of a masked sentence.
         fitting: the words to choose from for a mask of a tag; None chooses from all.
-        known: fillings found before, which are not asked for again; new ones are added. Which
-            texts share a forward pass, and so the last digits of scores, depends on it.
 
     Returns:
         For each masked sentence its fillings, best first.
     """
-    beams: MutableMapping[Problem, list[Filling]] = {} if known is None else known
     problems = [(masked_sentence.text, masked_sentence.tags) for masked_sentence in masked]
-    unfinished = [problem for problem in dict.fromkeys(problems) if problem not in beams]
-    beams.update({problem: [Filling((), 0.0)] for problem in unfinished})
+    beams = {problem: [Filling((), 0.0)] for problem in problems}
+    unfinished = list(beams)
     while unfinished:
         requests = [(problem, filling) for problem in unfinished for filling in beams[problem]]
         texts = [_with_words(problem[0], filling.words) for problem, filling in requests]

@@ -33,8 +33,8 @@ def candidates(
 ) -> list[Sentence]:
     """Sentences that may meet one of a slot's rules, in the order in which they are taken.
 
-    The order is random, but fixed by the seed, the purpose and each sentence. Of sentences with one
-    text the first counts.
+    Those of a lower rank come first; among them the order is random, but fixed by the seed, the
+    purpose and each sentence. Of sentences with one text the first counts.
     """
     of_text: dict[str, Sentence] = {}
     for sentence in sentences:
@@ -42,7 +42,10 @@ def candidates(
             of_text.setdefault(sentence.text, sentence)
     return sorted(
         of_text.values(),
-        key=lambda sentence: shuffle_key(seed, *purpose, sentence.corpus, sentence.id),
+        key=lambda sentence: (
+            sentence.rank,
+            shuffle_key(seed, *purpose, sentence.corpus, sentence.id),
+        ),
     )
 
 
@@ -159,8 +162,6 @@ def may_meet(sentence: Sentence, rule: SearchRule) -> bool:
 def _meets_patterns(text: str, rule: SearchRule) -> bool:
     if rule.starts_with is not None and re.match(rule.starts_with, text) is None:
         return False
-    if rule.matches is not None and not re.search(rule.matches, text):
-        return False
     return rule.matches_no is None or not re.search(rule.matches_no, text)
 
 
@@ -174,12 +175,9 @@ def meets_text(text: str, tokens: Sequence[Token], rule: SearchRule, lexicon: Le
         return False
     if not _meets_patterns(text, rule):
         return False
-    if rule.has_words or rule.has_no_words:
-        forms = {form for token in tokens for form in (token.text.lower(), token.lemma.lower())}
-        if rule.has_words and forms.isdisjoint(rule.has_words):
-            return False
-        if not forms.isdisjoint(rule.has_no_words):
-            return False
+    forms = {form for token in tokens for form in (token.text.lower(), token.lemma.lower())}
+    if not forms.isdisjoint(rule.has_no_words):
+        return False
     if rule.has_one_of and not any(
         _has(tokens, wanted, lexicon, rule.form_first) for wanted in rule.has_one_of
     ):

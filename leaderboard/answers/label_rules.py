@@ -58,15 +58,15 @@ class LabelRule:
 
     def __str__(self) -> str:
         if self.has_neutral:
-            return f"{self.told_meanings}; probabilities summed, the largest wins"
+            return f"{self.meanings_in_words}; probabilities summed, the largest wins"
         low, high = NEUTRAL_BAND
         return (
-            f"{self.told_meanings}; {LABELS[NEUTRAL]} where "
+            f"{self.meanings_in_words}; {LABELS[NEUTRAL]} where "
             f"{low:.3g} < p({LABELS[POSITIVE]}) < {high:.3g}"
         )
 
     @property
-    def told_meanings(self) -> str:
+    def meanings_in_words(self) -> str:
         """What each class means, and where that was taken from."""
         pairs = zip(self.classes, self.meanings, strict=True)
         listed = ", ".join(f"{name} → {LABELS[meaning]}" for name, meaning in pairs)

@@ -74,7 +74,7 @@ def labels_of_predictions(
     read_label = _names if forms[0] == _NAME else _numbers
     what = "label names" if forms[0] == _NAME else "label ids"
     labels = np.array(read_label(rows, rule, ordered), dtype=np.int64)
-    return labels, what if rule is None else f"{what}: {rule.told_meanings}"
+    return labels, what if rule is None else f"{what}: {rule.meanings_in_words}"
 
 
 def listed(predictions: Any) -> list[Any]:

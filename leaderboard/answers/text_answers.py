@@ -33,8 +33,8 @@ UNREADABLE = len(LABELS) + 1
 """Beside the ids of labels in arrays of what models said: both fail every case."""
 ANSWER_IDS = UNREADABLE + 1
 """How many ids an array of what models said can have."""
-SAID = (*LABELS, "nothing: it refused", "nothing that can be read")
-"""What a model said, in words, by these ids."""
+PREDICTED = (*LABELS, "nothing: it refused", "nothing that can be read")
+"""What a model predicts, in words, by these ids."""
 
 _MARKDOWN = re.compile(r"[*_`#~]+")
 _THOUGHT = re.compile(r"^\s*<think(?:ing)?>.*?(?:</think(?:ing)?>|$)", re.DOTALL | re.IGNORECASE)

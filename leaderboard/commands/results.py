@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from s2lct.command import command
-from s2lct.errors import GateError, S2lctError, S2lctWarning, ScoringError
+from s2lct.errors import S2lctError, S2lctWarning, ScoringError
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.results.comparison import Comparison
@@ -66,13 +66,14 @@ def report(
 class Compared(NamedTuple):
     """The results of two files, how many cases both have, and a comparison a capability.
 
-    ``both_sides`` has one for each that has contrasts which both models were asked.
+    ``consistency`` has one for each that has contrasts which both models were asked, and before
+    several ``mean``.
     """
 
     results: tuple[Result, Result]
     cases: int
     by_capability: dict[str, Comparison]
-    both_sides: dict[str, Comparison]
+    consistency: dict[str, Comparison]
 
     def as_json(self) -> dict[str, Any]:
         """What a program is told; see docs/ci.md."""
@@ -81,9 +82,9 @@ class Compared(NamedTuple):
             "models": [result.model.name for result in self.results],
             "cases": self.cases,
             "capabilities": {name: one.as_json() for name, one in self.by_capability.items()},
-            "both_sides": {
+            "consistency": {
                 name: {"shares": [1 - rate for rate in one.rates], **one.as_json()}
-                for name, one in self.both_sides.items()
+                for name, one in self.consistency.items()
             },
         }
 
@@ -110,8 +111,8 @@ def compare(
             hint="score both on the same capabilities and kinds",
         )
     by_capability = comparison.compare(cases, *failed)
-    sides = comparison.compare_sides(before, after)
-    return Compared((one, other), len(cases), by_capability, sides)
+    consistency = comparison.compare_consistency(before, after)
+    return Compared((one, other), len(cases), by_capability, consistency)
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class Gate:
         points = {
             check.figure: 100 * check.detectable
             for check in self.checks
-            if check.detectable is not None and not check.figure.endswith(gates.BOTH_SIDES)
+            if check.detectable is not None and not check.figure.endswith(gates.CONSISTENCY)
         }
         mean, each = points.pop(gates.MEAN, None), points.values()
         words = [f"{mean:.1f} points of the mean"] if mean is not None else []
@@ -170,8 +171,8 @@ def gate(
     min: Annotated[
         list[str],
         typer.Option(
-            help="Lowest share right on both sides in percent: both-sides=60, LC4/both-sides=50; "
-            "may be given again."
+            help="Lowest consistency in percent: consistency=60, LC4/consistency=50; may be given "
+            "again."
         ),
     ] = [],  # noqa: B006
     no_worse_than: Annotated[
@@ -179,7 +180,7 @@ def gate(
         typer.Option(
             exists=True,
             help="The result of another version of the model: fail where the test of `s2lct "
-            "compare` shows that to be better, in the mean or in a capability.",
+            "compare` shows that to be better, in a mean or in a capability.",
         ),
     ] = None,
     suite: SuitesOfResults = [],  # noqa: B006
@@ -194,13 +195,14 @@ def gate(
 
     try:
         if not (max or min or no_worse_than):
-            raise GateError(
+            raise ScoringError(
                 "nothing is asked of the result",
-                hint="add --max LC4=20, --max mean=30, --min both-sides=60 or --no-worse-than FILE",
+                hint="add --max LC4=20, --max mean=30, --min consistency=60 or "
+                "--no-worse-than FILE",
             )
         files = [file for path in (result, no_worse_than) if path for file in result_files([path])]
         if len(files) != 1 + bool(no_worse_than):
-            raise GateError(
+            raise ScoringError(
                 f"{', '.join(map(str, files))}: several results",
                 hint="name one file; a model that was asked with several prompts has one of each",
             )
@@ -211,10 +213,9 @@ def gate(
         checks = gates.check_bounds(new.result, max, "max")
         checks += gates.check_bounds(new.result, min, "min")
         checks += gates.check_no_worse(new, read[1][1]) if no_worse_than else []
-    except GateError:
-        raise
     except S2lctError as error:
-        raise GateError(error.problem, hint=error.hint) from error
+        error.exit_status = 2
+        raise
     return Gate([(file, one.result) for file, one in read], checks)
 
 
@@ -271,7 +272,7 @@ def check(
     The exit status is 1 where one is refused.
     """
     from s2lct.leaderboard.results import submission
-    from s2lct.suite.cases import load_cases
+    from s2lct.suite.cases import load_suite
 
-    cases = load_cases(suite)
+    cases = load_suite(suite)
     return (submission.check(file, cases, rescore=rescore) for file in files)

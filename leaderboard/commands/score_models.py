@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -77,8 +77,7 @@ def score_models(
     suite: Annotated[
         str,
         typer.Option(
-            help="Folder of a suite, Hub id\\[@REVISION], checklist:FILE.jsonl\\[.gz], or "
-            "csv:FILE?text=COLUMN&…"
+            help="Folder of a suite, Hub id\\[@REVISION], checklist:FILE.jsonl\\[.gz], or csv:FILE"
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the result files.", file_okay=False)] = Path(
@@ -166,11 +165,10 @@ def score_models(
     from s2lct.engines import RayEngine
     from s2lct.leaderboard.results.given import outcomes_of_predictions
     from s2lct.leaderboard.results.read import read_result
-    from s2lct.leaderboard.results.record import SelectionRecord
     from s2lct.leaderboard.results.write import check_out_folder, write_result
-    from s2lct.leaderboard.scoring.score import default_cache, score
+    from s2lct.leaderboard.scoring.score import score, selected
     from s2lct.leaderboard.scoring.spread import ModelWorker, Source, loaded, shared
-    from s2lct.suite.cases import load_cases
+    from s2lct.suite.cases import load_suite
 
     if bool(models) == (predictions is not None):
         raise OptionError(
@@ -189,14 +187,12 @@ def score_models(
     if llm or base_url:
         prompts, meanings = _prompts(prompt, meanings), None
     check_out_folder(out)
-    chosen = load_cases(suite).select(capability or None, None, limit)
-    names = tuple(dict.fromkeys(case.capability for case in chosen.cases))
-    selection = SelectionRecord(capabilities=names if capability else None, limit=limit)
+    chosen, selection = selected(load_suite(suite), capability or None, None, limit)
     files: list[Path] = []
     failed: list[str] = []
     if predictions is not None:
         outcomes = outcomes_of_predictions(predictions, chosen, name, meanings)
-        files.append(write_result(outcomes, out, selection))
+        files.append(write_result(replace(outcomes, selection=selection), out))
     source_of = partial(Source, device=device, dtype=dtype, prompts=tuple(prompts))
     with ExitStack() as stack:
         load: Callable[[str], Sequence[Any]] = lambda name: loaded(source_of(name))  # noqa: E731
@@ -207,17 +203,14 @@ def score_models(
             load = lambda name: shared(workers, source_of(name))  # noqa: E731
         for model in dict.fromkeys(models):
             try:
-                found = [
-                    score(each, chosen, label_map=meanings, cache=default_cache())
-                    for each in load(model)
-                ]
+                found = [score(each, chosen, label_map=meanings) for each in load(model)]
             except Exception as error:  # somebody's model may fail in any way
                 if len(set(models)) == 1:
                     raise
                 warnings.warn(_why(model, error), S2lctWarning, stacklevel=2)
                 failed.append(model)
             else:
-                files += [write_result(outcomes, out, selection) for outcomes in found]
+                files += [write_result(replace(of, selection=selection), out) for of in found]
     return Scores(tuple(map(read_result, files)), tuple(files), tuple(failed))
 
 

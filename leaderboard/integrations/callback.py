@@ -14,21 +14,21 @@ from s2lct.leaderboard.answers.label_rules import rule_for
 from s2lct.leaderboard.models.load import trainers_tokenizer
 from s2lct.leaderboard.models.network import Network, classes_of
 from s2lct.leaderboard.scoring.score import score
-from s2lct.suite.cases import SuiteCases, load_cases
+from s2lct.suite.cases import SuiteCases, load_suite
 
 PREFIX = "eval_s2lct/"
 """`transformers.Trainer` looks for ``metric_for_best_model`` among names that begin so."""
 
 
 class CapabilityCallback(TrainerCallback):
-    """Scores the model on a suite at every evaluation and logs its failure rates.
+    """Scores the model on a suite at every evaluation and logs how it does.
 
-    Logged are ``eval_s2lct/failure_rate``, the mean of the capabilities', and one for each
-    capability over seeds and expansions, ``eval_s2lct/LC4/failure_rate``; where the suite has
-    counterparts the share of seeds right on both sides, ``eval_s2lct/both_sides`` and
-    ``eval_s2lct/LC4/both_sides``. They join the evaluation's own figures, so that
-    ``metric_for_best_model="eval_s2lct/failure_rate", greater_is_better=False`` may name one. A
-    callback that reads them, such as `EarlyStoppingCallback`, stands behind this one.
+    Logged are, where the suite has contrasts, ``eval_s2lct/consistency``, the mean of the
+    capabilities', and that of each that has some, ``eval_s2lct/LC4/consistency``; and
+    ``eval_s2lct/failure_rate``, and one for each capability over seeds and expansions. They join
+    the evaluation's own figures, so that ``metric_for_best_model="eval_s2lct/consistency",
+    greater_is_better=True`` may name one. A callback that reads them, such as
+    `EarlyStoppingCallback`, stands behind this one.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class CapabilityCallback(TrainerCallback):
         label_map: Mapping[Any, Any] | None = None,
     ) -> None:
         self.label_map = check_label_map(label_map)
-        self.suite = load_cases(suite).select(capabilities, kind, limit)
+        self.suite = load_suite(suite, capabilities=capabilities, kind=kind, limit=limit)
         self.trainer: Any = None
 
     def attach(self, trainer: Any) -> CapabilityCallback:
@@ -59,7 +59,7 @@ class CapabilityCallback(TrainerCallback):
         classes = classes_of(kwargs["model"].config)
         rule_for(classes, label_map=self.label_map)
         best = f"eval_{(args.metric_for_best_model or '').removeprefix('eval_')}"
-        more_is_better = best.endswith("both_sides")
+        more_is_better = best.endswith("consistency")
         if best.startswith(PREFIX) and bool(args.greater_is_better) != more_is_better:
             raise ScoringError(
                 f"metric_for_best_model={best} with greater_is_better={args.greater_is_better} "
@@ -73,12 +73,12 @@ class CapabilityCallback(TrainerCallback):
         outcomes = score(network, self.suite, label_map=self.label_map)
         found = outcomes.figures
         logged = {f"{PREFIX}failure_rate": found.overall.failure_rate}
-        if found.overall.both_sides:
-            logged[f"{PREFIX}both_sides"] = found.overall.both_sides.share
+        if found.overall.consistency:
+            logged[f"{PREFIX}consistency"] = found.overall.consistency.share
         for name, of in found.capabilities.items():
             logged[f"{PREFIX}{name}/failure_rate"] = of.all.failure_rate
-            if of.both_sides:
-                logged[f"{PREFIX}{name}/both_sides"] = of.both_sides.share
+            if of.consistency:
+                logged[f"{PREFIX}{name}/consistency"] = of.consistency.share
         if kwargs.get("metrics") is not None:
             kwargs["metrics"].update(logged)
         if self.trainer is not None:

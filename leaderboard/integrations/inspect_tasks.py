@@ -6,6 +6,8 @@ r"""S²LCT as tasks of inspect_ai, which finds this module by the package's entr
 
 from __future__ import annotations
 
+from typing import Any
+
 from inspect_ai import Task, task
 from inspect_ai._util.error import PrerequisiteError  # what its command line shows as one line
 from inspect_ai.dataset import MemoryDataset, Sample
@@ -13,22 +15,26 @@ from inspect_ai.model import GenerateConfig, ModelOutput
 from inspect_ai.scorer import (
     CORRECT,
     INCORRECT,
+    Metric,
+    SampleScore,
     Score,
     Scorer,
     Target,
+    Value,
     accuracy,
     grouped,
+    metric,
     scorer,
     stderr,
+    value_to_float,
 )
 from inspect_ai.solver import TaskState, generate
 
 from s2lct.errors import S2lctError
-from s2lct.labels import LABELS, PROMPTS, SLOT
-from s2lct.leaderboard.answers.text_answers import SAID, TextAnswer, label_of
-from s2lct.suite.cases import SuiteCases, families_of, load_cases
-from s2lct.suite.harness import checked_prompt
-from s2lct.suite.tables import ALL
+from s2lct.labels import LABELS, PROMPTS, SLOT, checked_prompt
+from s2lct.leaderboard.answers.text_answers import PREDICTED, TextAnswer, label_of
+from s2lct.suite.cases import SuiteCases, families_of, load_suite
+from s2lct.suite.tables import ALL, CONTRAST
 
 INSTALLED = "s2lct"
 """What `load_dataset` finds after ``s2lct install``."""
@@ -39,13 +45,13 @@ _FINISH = {"max_tokens": "length", "model_length": "length", "content_filter": "
 
 
 def samples_of(suite: SuiteCases, prompt: str = PROMPTS[0]) -> list[Sample]:
-    """A sample a case: the prompt with its text, and every label that passes as a target.
+    """A sample a case or contrast: the prompt with its text, every label that passes as a target.
 
     Its metadata have the capability, the kind, the text, the seed, and the family that standard
     errors are clustered by, called after its first seed.
     """
     first: dict[int, str] = {}
-    families = families_of(suite.cases).tolist()
+    families = families_of(suite.with_contrasts).tolist()
     return [
         Sample(
             input=prompt.replace(SLOT, case.text),
@@ -59,7 +65,7 @@ def samples_of(suite: SuiteCases, prompt: str = PROMPTS[0]) -> list[Sample]:
                 "text": case.text,
             },
         )
-        for case, family in zip(suite.cases, families, strict=True)
+        for case, family in zip(suite.with_contrasts, families, strict=True)
     ]
 
 
@@ -77,6 +83,29 @@ def answer_of(output: ModelOutput) -> TextAnswer:
     )
 
 
+@metric
+def figures(*, several: bool) -> Metric:
+    """Accuracy of the cases, of several capabilities of each, and the consistency behind it."""
+    of_groups: Any = grouped(accuracy(), _GROUP, all="groups", all_label=ALL)
+    of_all: dict[str, Any] = {"accuracy": accuracy(), "stderr": stderr(cluster=_FAMILY)}
+
+    def compute(scores: list[SampleScore]) -> Value:
+        known = {one.sample_id: (one, one.sample_metadata or {}) for one in scores}
+        cases = [one for one, of in known.values() if of["kind"] != CONTRAST]
+        found = of_groups(cases) if several else {n: of(cases) for n, of in of_all.items()}
+        right: dict[str, list[bool]] = {}
+        for one, of in known.values():
+            if of["kind"] == CONTRAST and of["seed"] in known:
+                pair = (one, known[of["seed"]][0])
+                passed = [value_to_float()(each.score.value) == 1 for each in pair]
+                right.setdefault(of[_GROUP], []).append(all(passed))
+        shares = {f"{name} consistency": sum(own) / len(own) for name, own in right.items()}
+        mean = {"consistency": sum(shares.values()) / len(shares)} if shares else {}
+        return {**mean, **found, **(shares if several else {})}
+
+    return compute
+
+
 @scorer(metrics=[accuracy(), stderr()])
 def label() -> Scorer:
     """Whether the label that an answer means passes, read as `s2lct score --base-url` reads it.
@@ -85,10 +114,10 @@ def label() -> Scorer:
     """
 
     async def score(state: TaskState, target: Target) -> Score:
-        said = SAID[label_of(answer_of(state.output), LABELS, range(len(LABELS)))]
+        predicted = PREDICTED[label_of(answer_of(state.output), LABELS, range(len(LABELS)))]
         return Score(
-            value=CORRECT if said in target.target else INCORRECT,
-            answer=said,
+            value=CORRECT if predicted in target.target else INCORRECT,
+            answer=predicted,
             explanation=state.output.completion,
         )
 
@@ -112,7 +141,7 @@ def every_capability(
     """
     named = capability.split(",") if isinstance(capability, str) else capability
     try:
-        chosen = load_cases(suite).select(named, limit=limit)
+        chosen = load_suite(suite).select(named, limit=limit)
         samples = samples_of(chosen, checked_prompt(prompt))
     except S2lctError as error:
         raise PrerequisiteError(str(error)) from error
@@ -121,9 +150,7 @@ def every_capability(
         dataset=MemoryDataset(samples, name=f"{chosen.name} {chosen.version}".strip()),
         solver=generate(),
         scorer=label(),
-        metrics=[grouped(accuracy(), _GROUP, all="groups", all_label=ALL)]
-        if several
-        else [accuracy(), stderr(cluster=_FAMILY)],
+        metrics=[figures(several=several)],
         config=GenerateConfig(temperature=0),
         version=chosen.version or "0",
         metadata={"suite": chosen.name, "fingerprint": chosen.fingerprint, "prompt": prompt},

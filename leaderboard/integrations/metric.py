@@ -15,15 +15,14 @@ from s2lct.errors import ScoringError
 from s2lct.leaderboard.answers.predictions import listed
 from s2lct.leaderboard.models.classifier import Function
 from s2lct.leaderboard.scoring.score import score
-from s2lct.suite.cases import SuiteCases, load_cases
-from s2lct.suite.tables import COUNTERPART, KINDS
+from s2lct.suite.cases import SuiteCases, load_suite, rows_in
+from s2lct.suite.tables import KINDS
 
-_EVERY = (*KINDS, COUNTERPART)
 _DESCRIPTION = """
 S²LCT tests what a sentiment model can do, one linguistic capability at a time (LC1 to LC11), on
-seeds and their expansions, and gives a failure rate with an interval for each, how many
-expansions turned a pass into a fail, and how many seeds are answered right on both sides: their
-contrast, the same sentence with the opposite answer, too.
+seeds and their expansions, and gives its consistency (the share of cases answered right together
+with their contrasts), a failure rate with an interval for each, and how many expansions turned a
+pass into a fail.
 """
 
 
@@ -36,10 +35,10 @@ def compute(
     label_map: Mapping[Any, Any] | None = None,
     flat: bool = False,
 ) -> dict[str, Any]:
-    """Failure rates of predictions; `s2lct.score` scores models.
+    """Consistency and failure rates of predictions; `s2lct.score` scores models.
 
     references= are rows of the suite, or their ids with suite= (a Hub id, a folder or rows); with
-    contrasts among them there is the share of seeds answered right on both sides, too.
+    contrasts among them there is consistency, too.
 
     predictions= are label ids (0 negative, 1 neutral, 2 positive), label names, probabilities from
     negative to positive or by class name, or what a pipeline returns. Probabilities lie in 0 to 1
@@ -60,36 +59,39 @@ def compute(
 
 
 def _referred(references: Any, suite: Any) -> SuiteCases:
-    """The cases that predictions are for, given as rows or by their ids in a suite."""
+    """The cases that predictions are for, in their order, given as rows or by ids in a suite."""
     hint = (
         'pass rows, references=suite["LC4"]["test"], or their ids with suite=, '
         'references=rows["id"]'
     )
-    if isinstance(references, (Mapping, SuiteCases)):
-        return load_cases(references, _EVERY)
+    if isinstance(references, SuiteCases):
+        suite, references = references, [case.id for case in references.with_contrasts]
+    elif isinstance(references, Mapping):
+        references = rows_in(references)
     text = isinstance(references, (str, bytes))
     rows = list(references) if isinstance(references, Iterable) and not text else []
     ids = bool(rows) and isinstance(rows[0], str)
     if not rows or not all(isinstance(row, str if ids else Mapping) for row in rows):
         raise ScoringError(f"references={shown(references)}: no rows of a suite", hint=hint)
-    if not ids:
-        return load_cases(rows, _EVERY)
-    if suite is None:
+    if ids and suite is None:
         raise ScoringError(
             "references are ids, and there is no suite to look them up in",
             hint="pass suite= too, or pass rows as references",
         )
-    known = load_cases(suite, _EVERY)
-    of_id = {case.id: case for case in known.cases}
-    if len(of_id.keys() & set(rows)) < len(rows):
+    known = load_suite(suite if ids else rows)
+    named = rows if ids else [row["id"] for row in rows]
+    of_id = {case.id: case for case in known.with_contrasts}
+    if len(of_id.keys() & set(named)) < len(named):
         raise ScoringError(
             f"suite {known.name} {known.version}: references name cases that it does not have, or "
             "one twice",
             hint="pass the version of the suite that the predictions were made on "
             "(suite=ID@REVISION), and each case once",
         )
-    partial = known.partial or len(rows) < len(of_id)
-    return replace(known, cases=tuple(of_id[one] for one in rows), partial=partial)
+    cases = tuple(of_id[id] for id in named)
+    return replace(
+        known, cases=cases, contrasts=(), partial=known.partial or len(cases) < len(of_id)
+    )
 
 
 class S2lct(evaluate.Metric):  # type: ignore[misc]

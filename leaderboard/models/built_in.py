@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from s2lct.builder.language.lexicon import TEXTBLOB, VADER
+from s2lct.builder.language.lexicon import textblob, vader
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import Array
@@ -70,7 +70,7 @@ def _afinn() -> Callable[[str], float]:
 
 WORD_LISTS = {
     # The threshold is VADER's own (Hutto & Gilbert 2014).
-    "vader": WordList(VADER.name, VADER.package, VADER.load, 0.05),
-    "textblob": WordList(TEXTBLOB.name, TEXTBLOB.package, TEXTBLOB.load),
+    "vader": WordList("vader", "vaderSentiment", vader, 0.05),
+    "textblob": WordList("textblob", "textblob", textblob),
     "afinn": WordList("afinn", "afinn", _afinn),
 }

@@ -7,7 +7,6 @@ from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from s2lct.hub_calls import hub_call
 from s2lct.leaderboard.answers.label_rules import Array, check_classes
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
@@ -112,8 +111,7 @@ def card_licence(name: str, revision: str) -> str | None:
     path = Path(name, CARD)
     try:
         if not path.parent.is_dir():
-            with hub_call():
-                path = Path(hf_hub_download(name, CARD, revision=revision or None))
+            path = Path(hf_hub_download(name, CARD, revision=revision or None))
         stated = ModelCard.load(path).data.to_dict().get("license")
     except Exception:  # a model without a card, or whose card is broken, is scored all the same
         return None

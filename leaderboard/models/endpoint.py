@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import fields
 from datetime import datetime, timedelta, timezone
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -33,7 +34,6 @@ MOST_BYTES = 4 << 20
 """Of a response: an answer has a few hundred."""
 _VALID = timedelta(days=1)
 """So long are kept answers taken for those of the model that answers now."""
-_KEPT = 4  # raise it when what is kept of an answer changes
 _LONGEST_WORDS = 200
 _HEADERS = ("content-type", "retry-after", "retry-after-ms", "x-should-retry")
 _ADDRESS = re.compile(r"https?://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?(?:/[\w.~%:+/-]*)?", re.A)
@@ -152,7 +152,8 @@ class EndpointModel:
         self._first = self._first_answer(client.with_options(max_retries=FIRST_RETRIES))
         self._client = client
         # What is read out of an answer is no part of it: better reading asks nothing again.
-        self.fingerprint = fingerprint_of([_KEPT, self.url, asks.prompt, *self._options.values()])
+        kept = [field.name for field in fields(TextAnswer)]
+        self.fingerprint = fingerprint_of([kept, self.url, asks.prompt, *self._options.values()])
 
     def is_current(self, answer: TextAnswer) -> bool:
         """Whether a kept answer is taken for one of the model that answers now."""

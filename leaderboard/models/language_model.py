@@ -24,7 +24,7 @@ from s2lct.engines import batches_at_once
 from s2lct.errors import ScoringError
 from s2lct.hub_calls import reason_of
 from s2lct.identity import fingerprint_of
-from s2lct.labels import ENDS, LABELS, PROMPTS, SLOT, space_behind
+from s2lct.labels import ENDS, LABELS, PROMPTS, SLOT, checked_prompt, space_behind
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.models.classifier import (
     ModelFacts,
@@ -64,11 +64,7 @@ class LabelPrompt:
     chat_template: bool | None = None
 
     def __post_init__(self) -> None:
-        if SLOT not in self.prompt:
-            raise ScoringError(
-                f"--prompt {self.prompt!r}: has no {SLOT}",
-                hint=f"write {SLOT} where the sentence belongs, as in {PROMPT!r}",
-            )
+        checked_prompt(self.prompt)
         words = ",".join(self.words)
         if len(self.words) not in (2, 3) or not all(word.strip() for word in self.words):
             raise ScoringError(

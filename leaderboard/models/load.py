@@ -11,6 +11,7 @@ from typing import Any
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.models.built_in import WORD_LISTS
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS, Classifier, Function
+from s2lct.leaderboard.models.endpoint import EndpointModel
 from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
 from s2lct.leaderboard.models.network import Network, SequenceClassifier
 
@@ -54,12 +55,13 @@ def load_classifier(
 
 def as_classifier(
     model: Any, *, tokenizer: Any = None, classes: Sequence[str] | None = None
-) -> Classifier | Function:
-    """Whatever `s2lct.score` is given.
+) -> Classifier | Function | EndpointModel:
+    """A model to score of whatever `s2lct.score` is given.
 
-    A name, a function from texts to predictions, a pipeline, a Trainer, a `transformers` model with
-    ``tokenizer``, or the two as a pair; ``classes`` are all those of the model behind a function,
-    in its order. Raises a ScoringError where it is none of these, or they do not fit it.
+    A name, a model of this package, a function from texts to predictions, a pipeline, a Trainer, a
+    `transformers` model with ``tokenizer``, or the two as a pair; ``classes`` are all those of the
+    model behind a function, in its order. Raises a ScoringError where it is none of these, or they
+    do not fit it.
     """
     if isinstance(model, tuple) and len(model) == 2 and tokenizer is None:
         model, tokenizer = model
@@ -69,10 +71,10 @@ def as_classifier(
             f"tokenizer= with {called}",
             hint="leave it out; it goes with a transformers model in memory",
         )
-    found: Classifier | Function
+    found: Classifier | Function | EndpointModel
     if isinstance(model, (str, Path)):
         found = load_classifier(str(model))
-    elif isinstance(model, Function) or (
+    elif isinstance(model, (Function, EndpointModel)) or (
         hasattr(model, "probabilities") and hasattr(model, "classes")
     ):
         found = model

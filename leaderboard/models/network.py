@@ -20,7 +20,7 @@ from typing import Any
 from s2lct.engines import batches_at_once
 from s2lct.errors import ScoringError
 from s2lct.files import sha256_of
-from s2lct.hub_calls import hub_call, pretrained, reason_of
+from s2lct.hub_calls import commit_of, pretrained, reason_of
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.models.classifier import (
@@ -172,6 +172,8 @@ def place(model: Any, device: str, dtype: str) -> None:
         "pass --device cpu, or auto, which takes a GPU where there is one, or a smaller model",
     ):
         model.eval().to(getattr(torch, dtype)).to(device)
+        if model.device.type == "meta":
+            raise ValueError("nothing is computed there")
 
 
 def load_pretrained(
@@ -194,7 +196,7 @@ def load_pretrained(
         "(`hf download ID --local-dir DIR`) and pass DIR, or try vader, textblob, afinn, "
         + ", ".join(EMBEDDED_MODELS),
     ):
-        commit = "" if Path(name).exists() else _hub_commit(name, revision)
+        commit = "" if Path(name).exists() else commit_of(name, revision)
         pinned = {"revision": commit or revision} if commit or revision else {}
         config = pretrained(AutoConfig, name, **pinned)
     with _refused(f"model {name}: its tokenizer cannot be loaded", _SAVE_TOKENIZER):
@@ -220,14 +222,6 @@ def load_pretrained(
             f"model is scored with --llm, and only such: this one is {config.architectures}",
         )
     return tokenizer, model, commit
-
-
-def _hub_commit(name: str, revision: str | None) -> str:
-    """The commit that a revision stands for: the cache keeps files in a folder named after it."""
-    from huggingface_hub import hf_hub_download
-
-    with hub_call():
-        return Path(hf_hub_download(name, "config.json", revision=revision)).parent.name
 
 
 @contextmanager

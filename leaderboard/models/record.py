@@ -77,18 +77,20 @@ class ModelRecord(_Strict):
         return self.endpoint is None and self.predictions is None
 
 
-def asked(options: OptionsRecord) -> LabelPrompt | None:
+def question_of(options: OptionsRecord) -> LabelPrompt | None:
     """What a language model was asked; None for others. A `ScoringError` for no question."""
     if options.prompt is None or options.label_words is None:
         return None
     return LabelPrompt(options.prompt, options.label_words, options.chat_template)
 
 
-def own_options(options: OptionsRecord) -> str:
-    """Options with which a model says something else than without, in words.
+def stands_apart(model: ModelRecord) -> str:
+    """In words, what makes a model predict otherwise than it does as it comes.
 
-    Empty where a model was scored as it comes, a language model with the usual question.
+    Its options, its type of numbers, and whether it can be scored again; empty for what is usual,
+    of a language model the first of the usual prompts.
     """
+    options = model.options
     words: list[str] = []
     if options.label_map is not None:
         meant = ", ".join(f"{name} → {label}" for name, label in sorted(options.label_map.items()))
@@ -101,16 +103,8 @@ def own_options(options: OptionsRecord) -> str:
         words.append(f"own label words {', '.join(options.label_words or ())}")
     if options.chat_template:
         words.append("chat template")
-    return "; ".join(words)
-
-
-def stands_apart(model: ModelRecord) -> str:
-    """`own_options` of a model, its type of numbers, and whether it can be scored again.
-
-    Empty for what is usual.
-    """
     given = "" if model.predictions is None else "given predictions, cannot be scored again"
-    return "; ".join(filter(None, (own_options(model.options), other_dtype(model), given)))
+    return "; ".join(filter(None, (*words, other_dtype(model), given)))
 
 
 def other_dtype(model: ModelRecord) -> str:

@@ -17,6 +17,8 @@ from s2lct.leaderboard.scoring import statistics
 from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.suite.cases import Case, families_of
 
+MEAN = "mean"
+"""What stands for all capabilities."""
 LEVEL = 0.05
 """A difference whose adjusted p-value lies below is shown."""
 LEAST_P = 1e-9
@@ -132,7 +134,12 @@ def pair_p_values(
 def compare(
     cases: Sequence[Case], first: statistics.Failed, second: statistics.Failed
 ) -> dict[str, Comparison]:
-    """Compare two models, capability by capability, by which of the same cases each fails."""
+    """Compare two models, capability by capability, by which of the same cases each fails.
+
+    Of `paired_contrasts` pairs are compared: one fails of which not both pass.
+    """
+    if not cases:
+        return {}
     numbers, both = statistics.by_name(cases), np.stack([first, second])
     (p_values,) = pair_p_values(cases, numbers.values(), both, np.array([[0], [1]]))
     told = zip(numbers.items(), p_values.tolist(), holm(p_values).tolist(), strict=True)
@@ -148,6 +155,16 @@ def compare(
         )
         for (capability, own), p_value, adjusted in told
     }
+
+
+def compare_consistency(one: Outcomes, other: Outcomes) -> dict[str, Comparison]:
+    """Compare two models by the pairs of which each gets not both right, `MEAN` first.
+
+    There is nothing where no contrast was asked of both.
+    """
+    pairs = paired_contrasts(one, other)
+    found = compare(*pairs)
+    return {MEAN: compare_means(*pairs)} | found if len(found) > 1 else found
 
 
 def compare_means(
@@ -208,24 +225,15 @@ def paired(
     return cases, one.failed[first], other.failed[second]
 
 
-def compare_sides(one: Outcomes, other: Outcomes) -> dict[str, Comparison]:
-    """Compare two models on the pairs of seed and contrast that both were asked.
-
-    A failure is a pair of which not both pass.
-    """
-    seeds, *wrong = paired_sides(one, other)
-    return compare(seeds, *wrong) if seeds else {}
-
-
-def paired_sides(
+def paired_contrasts(
     one: Outcomes, other: Outcomes
 ) -> tuple[list[Case], statistics.Failed, statistics.Failed]:
-    """The seeds with counterparts that two models were both asked, and which each gets wrong."""
+    """The cases with contrasts that two models were both asked, and which pairs each fails."""
     first, second = one.pairs(), other.pairs()
     number_of = {case.id: number for number, case in enumerate(second.contrasts)}
     shared = [n for n, case in enumerate(first.contrasts) if case.id in number_of]
     also = [number_of[first.contrasts[n].id] for n in shared]
-    return [first.seeds[n] for n in shared], ~first.right[shared], ~second.right[also]
+    return [first.cases[n] for n in shared], ~first.right[shared], ~second.right[also]
 
 
 def shown_p(p_value: float) -> float:

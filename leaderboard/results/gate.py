@@ -6,16 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from s2lct.errors import GateError
+from s2lct.errors import ScoringError
 from s2lct.leaderboard.results import comparison
 from s2lct.leaderboard.results.read import Scored
 from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.scoring.statistics import Failed
 from s2lct.suite.cases import Case
 
-MEAN, BOTH_SIDES = "mean", "both-sides"
+MEAN, CONSISTENCY = comparison.MEAN, "consistency"
 Side = Literal["max", "min"]
-_EXAMPLES = {"max": "LC4=20 or mean=30", "min": "both-sides=60 or LC4/both-sides=50"}
+_EXAMPLES = {"max": "LC4=20 or mean=30", "min": "consistency=60 or LC4/consistency=50"}
 _ROUNDING = 1e-9
 
 
@@ -24,8 +24,8 @@ class Check:
     """A figure held against a bound, or against that of an earlier result on the cases of both.
 
     Attributes:
-        figure: a capability's failure rate, or ``mean``; with ``both-sides`` the share of seeds
-            right together with their contrasts.
+        figure: ``consistency``, or that of a capability, ``LC4/consistency``; a capability's
+            failure rate, ``LC4``, or their ``mean``.
         asked: ``max`` or ``min`` of a bound, or ``no_worse``.
         passed: whether it holds.
         found: the figure, in [0, 1].
@@ -61,11 +61,11 @@ def check_bounds(result: Result, texts: Iterable[str], side: Side) -> list[Check
     Args:
         result: what is held against them.
         texts: ``FIGURE=PERCENT`` each, as the options ``--max`` and ``--min`` take them.
-        side: which of the two options: the highest failure rates that pass, or the lowest shares
-            right on both sides.
+        side: which of the two options: the highest failure rates that pass, or the lowest
+            consistency.
 
     Raises:
-        GateError: a text is no bound, or the result has no such figure; it says which.
+        ScoringError: a text is no bound, or the result has no such figure; it says which.
     """
     known = _failure_rates(result) if side == "max" else _shares(result)
     spelling = {name.casefold(): name for name in known}
@@ -77,12 +77,12 @@ def check_bounds(result: Result, texts: Iterable[str], side: Side) -> list[Check
         except ValueError:
             bound = -1
         if not 0 <= bound <= 1:
-            raise GateError(
+            raise ScoringError(
                 f"--{side} {text}: is no bound from 0 to 100 %", hint=f"write {_EXAMPLES[side]}"
             )
         figure = spelling.get(name.casefold())
         if figure is None:
-            raise GateError(
+            raise ScoringError(
                 f"--{side} {text}: the result has no such figure",
                 hint=f"choose among {', '.join(known) or 'none: the suite has no contrasts'}",
             )
@@ -100,8 +100,8 @@ def _failure_rates(result: Result) -> dict[str, tuple[float, tuple[float, float]
 
 
 def _shares(result: Result) -> dict[str, tuple[float, tuple[float, float]]]:
-    shares = {BOTH_SIDES: result.overall.both_sides} | {
-        f"{name}/{BOTH_SIDES}": of.both_sides for name, of in result.capabilities.items()
+    shares = {CONSISTENCY: result.overall.consistency} | {
+        f"{name}/{CONSISTENCY}": of.consistency for name, of in result.capabilities.items()
     }
     return {name: (share.share, share.ci) for name, share in shares.items() if share}
 
@@ -109,42 +109,42 @@ def _shares(result: Result) -> dict[str, tuple[float, tuple[float, float]]]:
 def check_no_worse(new: Scored, old: Scored) -> list[Check]:
     """Hold a result against an earlier one by `comparison.compare`.
 
-    Failure rates come first, then both sides; the mean of several capabilities before these, tested
-    by itself.
+    Consistency comes first, then failure rates; the mean of several capabilities before these,
+    tested by itself.
 
     Raises:
-        GateError: the new one lacks capabilities, or they have no case in common.
+        ScoringError: the new one lacks capabilities, or they have no case in common.
     """
     hint = "score both on the same capabilities and cases"
     if lacking := sorted(old.result.capabilities.keys() - new.result.capabilities.keys()):
-        raise GateError(f"the new result has no {', '.join(lacking)}", hint=hint)
+        raise ScoringError(f"the new result has no {', '.join(lacking)}", hint=hint)
     pairs = comparison.paired(old.outcomes, new.outcomes)
     if not pairs[0]:
-        raise GateError("the results have no case in common", hint=hint)
-    sides = comparison.paired_sides(old.outcomes, new.outcomes)
-    return [*_compared(*pairs, both_sides=False), *_compared(*sides, both_sides=True)]
+        raise ScoringError("the results have no case in common", hint=hint)
+    contrasts = comparison.paired_contrasts(old.outcomes, new.outcomes)
+    return [*_compared(*contrasts, consistency=True), *_compared(*pairs, consistency=False)]
 
 
 def _compared(
-    cases: Sequence[Case], before: Failed, after: Failed, *, both_sides: bool
+    cases: Sequence[Case], before: Failed, after: Failed, *, consistency: bool
 ) -> list[Check]:
     """Checks of the mean and of each capability, by which of the cases, or pairs, fail."""
     if not cases:
         return []
     tests = comparison.compare(cases, before, after)
     seen = comparison.detectable(cases, before)
-    names = {name: f"{name}/{BOTH_SIDES}" if both_sides else name for name in tests}
+    names = {name: f"{name}/{CONSISTENCY}" if consistency else name for name in tests}
     if len(tests) > 1:
         tests = {"": comparison.compare_means(cases, before, after)} | tests
-        names[""] = BOTH_SIDES if both_sides else MEAN
+        names[""] = CONSISTENCY if consistency else MEAN
     checks: list[Check] = []
     for name, test in tests.items():
         # Pairs fail of which not both pass, and the figure is of the others.
-        old, new = (1 - rate if both_sides else rate for rate in test.rates)
+        old, new = (1 - rate if consistency else rate for rate in test.rates)
         shown: Literal["better", "worse"] | None = None
         # A bare difference shows nothing.
         if test.adjusted < comparison.LEVEL and old != new:
-            shown = "better" if (new > old) == both_sides else "worse"
+            shown = "better" if (new > old) == consistency else "worse"
         checks.append(
             Check(
                 names[name],

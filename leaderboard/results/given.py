@@ -19,7 +19,7 @@ from s2lct.leaderboard.results.record import LONGEST_NAME, fault_of_model_name
 from s2lct.leaderboard.scoring.score import Outcomes, outcomes_of
 from s2lct.plain_text import plain, spreadsheet_cell
 from s2lct.suite.cases import SuiteCases
-from s2lct.suite.other_suites import Located, columns_of, is_empty, parsed, rows_of_file
+from s2lct.suite.other_suites import Located, is_empty, parsed, rows_of_file
 
 LABEL_COLUMNS = ("prediction", "predicted", "predicted_label", "label")
 PROBABILITY_COLUMNS = ("probabilities", "scores")
@@ -54,12 +54,12 @@ def outcomes_of_predictions(
     """
     name, label_map = _model_name(name, path), check_label_map(label_map)
     rows = list(rows_of_file(path))
-    columns = columns_of(rows)
+    columns = list(dict.fromkeys(name for _, row in rows for name in row))
     key = next((column for column in ("id", "text") if column in columns), None)
     if key is None:
         raise ScoringError(f"{path}: has neither rows with an id nor with a text", hint=_FORM)
     numbers_of: dict[str, list[int]] = {}
-    for number, case in enumerate(suite.asked):
+    for number, case in enumerate(suite.with_contrasts):
         # A text that a spreadsheet would compute stands in an exported file behind an apostrophe.
         for text in {getattr(case, key), str(spreadsheet_cell(getattr(case, key)))}:
             numbers_of.setdefault(text, []).append(number)
@@ -88,7 +88,7 @@ def outcomes_of_predictions(
     row_of: dict[int, int] = {}
     for place, (where, row) in enumerate(chosen):
         for number in numbers_of[str(row[key])]:
-            case = suite.asked[number]
+            case = suite.with_contrasts[number]
             text = str(row.get("text") or case.text)
             if text.split() not in (case.text.split(), str(spreadsheet_cell(case.text)).split()):
                 raise ScoringError(
@@ -113,7 +113,7 @@ def outcomes_of_predictions(
         options=OptionsRecord.of(label_map),
         predictions=file,
     )
-    return outcomes_of(model, suite, labels[[row_of[n] for n in range(len(suite.asked))]])
+    return outcomes_of(model, suite, labels[[row_of[n] for n in range(len(suite.with_contrasts))]])
 
 
 def _model_name(name: str | None, file: Path) -> str:
@@ -188,5 +188,5 @@ def _answered(path: Path, suite: SuiteCases, found: Mapping[int, int]) -> SuiteC
             f"{missing[0].id}: {plain(missing[0].text, _SHOWN)})",
             hint="predict them too, or score a part with --capability or --limit",
         )
-    whole = all(number in found for number in range(cases, len(suite.asked)))
-    return suite if whole else replace(suite, counterparts=())
+    whole = all(number in found for number in range(cases, len(suite.with_contrasts)))
+    return suite if whole else replace(suite, contrasts=())

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from s2lct.errors import ScoringError
-from s2lct.hub_calls import hub_call, is_hub_id, reason_of
-from s2lct.suite.cases import SuiteCases, load_cases
+from s2lct.hub_calls import is_hub_id, reason_of
+from s2lct.suite.cases import SuiteCases, load_suite
 from s2lct.suite.versions import Version
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ def hub_api() -> HfApi:
 def named_hub_errors(name: str) -> Iterator[None]:
     """Turn whatever the Hub's client raises into one `ScoringError`, in which no token stands."""
     try:
-        with hub_call():
-            yield
+        yield
     except ScoringError:
         raise
     except Exception as error:  # whatever the client's HTTP library raises
@@ -74,4 +73,4 @@ def suites_named(names: Sequence[str]) -> list[SuiteCases]:
                 refs = hub_api().list_repo_refs(name, repo_type="dataset")
             tags = [tag.name for tag in refs.tags if Version.of_tag(tag.name)]
         places += [f"{name}@{tag}" for tag in tags] or [name]
-    return list(map(load_cases, places))
+    return list(map(load_suite, places))

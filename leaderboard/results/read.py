@@ -26,7 +26,7 @@ from s2lct.leaderboard.results.record import LONGEST_NAME, Result, faults_of_wor
 from s2lct.leaderboard.scoring import score
 from s2lct.leaderboard.scoring.figures import flipping_words, references
 from s2lct.plain_text import plain
-from s2lct.suite.cases import SuiteCases, check_same_suite, load_cases
+from s2lct.suite.cases import SuiteCases, load_suite
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,13 +52,13 @@ class Suites:
     """The suites that results were scored on: those given, and folders that results name."""
 
     def __init__(self, given: Iterable[str | Path | SuiteCases] = ()) -> None:
-        self._known = {suite.fingerprint: suite for suite in map(load_cases, given)}
+        self._known = {suite.fingerprint: suite for suite in map(load_suite, given)}
 
     def of(self, result: Result, path: Path) -> SuiteCases:
         """The suite of a result file; a `ScoringError` where it is not here."""
         stated = result.suite
         if stated.fingerprint not in self._known and is_folder(Path(stated.name)):
-            found = load_cases(stated.name)
+            found = load_suite(stated.name)
             self._known[found.fingerprint] = found
         if stated.fingerprint not in self._known:
             raise ScoringError(
@@ -90,7 +90,14 @@ def result_files(paths: Iterable[Path]) -> list[Path]:
 
 def check_one_suite(results: Mapping[Path, Scored]) -> None:
     """Refuse results of different suites with a `ScoringError`."""
-    check_same_suite({str(path): of.result.suite.fingerprint for path, of in results.items()})
+    (first, one), *others = results.items()
+    for path, other in others:
+        if other.result.suite.fingerprint != one.result.suite.fingerprint:
+            raise ScoringError(
+                f"{first} and {path}: of different suites ({one.result.suite.fingerprint[:12]} and "
+                f"{other.result.suite.fingerprint[:12]})",
+                hint="score both on one suite",
+            )
 
 
 @contextmanager
@@ -131,11 +138,11 @@ def read_scored(path: Path, suites: Suites | None = None) -> Scored:
 def read_outcomes(path: Path, result: Result, suite: SuiteCases) -> score.Outcomes:
     """The predictions beside a result file, held against its suite."""
     with _named(path):
-        table = _table(path, result, len(suite.asked))
+        table = _table(path, result, len(suite.with_contrasts))
         ids: list[str] = table["id"].to_pylist()
         labels = [ANSWERS.get(label, -1) for label in table["label"].to_pylist()]
         row_of = {one: number for number, one in enumerate(ids)}
-        known = [case for case in suite.asked if case.id in row_of]
+        known = [case for case in suite.with_contrasts if case.id in row_of]
         cases = tuple(case for case in suite.cases if case.id in row_of)
         if not len(ids) == len(row_of) == len(known):
             raise ValueError(f"{result.outcomes.path}: an id is strange, or stands there twice")
@@ -144,8 +151,8 @@ def read_outcomes(path: Path, result: Result, suite: SuiteCases) -> score.Outcom
         if -1 in labels:
             raise ValueError(f"{result.outcomes.path}: a label is none of {', '.join(ANSWERS)}")
     order = [row_of[case.id] for case in known]
-    contrasts = tuple(case for case in suite.counterparts if case.id in row_of)
-    part = replace(suite, cases=cases, counterparts=contrasts, partial=result.partial)
+    contrasts = tuple(case for case in suite.contrasts if case.id in row_of)
+    part = replace(suite, cases=cases, contrasts=contrasts, partial=result.partial)
     probabilities: Array | None = None
     if not any(table[label].null_count for label in LABELS):
         columns = [table[label].to_numpy() for label in LABELS]
@@ -191,7 +198,7 @@ def _table(path: Path, result: Result, most_rows: int) -> pa.Table:
 
 def figures_of(outcomes: score.Outcomes) -> dict[str, Any]:
     """The fields of `Result` that follow from outcomes."""
-    cases, contrasts = outcomes.cases, outcomes.suite.counterparts
+    cases, contrasts = outcomes.cases, outcomes.suite.contrasts
     return dict(outcomes.figures) | {
         "answers": outcomes.label_counts,
         "references": references(cases, contrasts),

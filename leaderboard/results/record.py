@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS, Label
-from s2lct.leaderboard.models.record import ModelRecord, asked
+from s2lct.leaderboard.models.record import ModelRecord, question_of
 from s2lct.leaderboard.scoring.figures import (
     RANDOM,
     CapabilityFigures,
@@ -20,8 +20,9 @@ from s2lct.leaderboard.scoring.figures import (
     OverallFigures,
     Reference,
 )
+from s2lct.leaderboard.scoring.score import SelectionRecord
 
-FORMAT: Literal[4] = 4
+FORMAT: Literal[5] = 5
 LONGEST_NAME = 200
 _LONGEST_WORDS = {"prompt": 4_000, "label_rule": 10_000, "name": 4_096}
 _LONGEST_WORD = 300
@@ -46,22 +47,6 @@ class SuiteRecord(_Strict):
     fingerprint: str
 
 
-class SelectionRecord(_Strict):
-    """What a part of a suite was chosen by; nothing where it was chosen in another way."""
-
-    capabilities: tuple[str, ...] | None = None
-    kind: Literal["seed", "expansion"] | None = None
-    limit: int | None = Field(default=None, ge=1)
-
-    def __str__(self) -> str:
-        parts = [
-            ", ".join(self.capabilities or ()),
-            f"{self.kind}s" if self.kind else "",
-            f"at most {self.limit} of a capability" if self.limit else "",
-        ]
-        return "; ".join(filter(None, parts)) or "a choice of cases"
-
-
 class OutcomesRecord(_Strict):
     """The Parquet file with the outcomes."""
 
@@ -77,7 +62,7 @@ class Result(_Strict):
     the Parquet file beside it, and the suite.
     """
 
-    format: Literal[4] = FORMAT
+    format: Literal[5] = FORMAT
     suite: SuiteRecord
     selection: SelectionRecord | None = None
     model: ModelRecord
@@ -109,7 +94,7 @@ def faults_of_words(result: Result) -> Iterator[str]:
         if any(unicodedata.category(sign) in _INVISIBLE for sign in shown):
             yield f"{where}: holds a control character"
     try:
-        asked(result.model.options)
+        question_of(result.model.options)
         when = datetime.fromisoformat(result.date.replace("Z", "+00:00"))
         when = when if when.tzinfo else when.replace(tzinfo=timezone.utc)
         if when > datetime.now(timezone.utc) + _SLOW_CLOCK:

@@ -54,7 +54,7 @@ class SuiteStandings:
     @property
     def references(self) -> dict[str, Reference]:
         """What constant and random answers come to."""
-        return references(self.suite.cases, self.suite.counterparts)
+        return references(self.suite.cases, self.suite.contrasts)
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def _ranked_result(file: Path, known: Suites, wanted: set[str]) -> Scored:
         )
     suite = known.of(result, file)
     outcomes = read_outcomes(file, result, suite)
-    if len(outcomes.labels) < len(suite.asked):
+    if len(outcomes.labels) < len(suite.with_contrasts):
         raise ScoringError(f"{file}: lacks contrasts of its suite", hint="score it again")
     return Scored(with_figures(result, outcomes), outcomes)
 
@@ -156,18 +156,25 @@ def _precedence(one: SuiteStandings) -> tuple[object, ...]:
 def ranked_models(models: Iterable[tuple[Path, Scored]], seed: int = 0) -> SuiteStandings:
     """The models of one suite, ranked by one bootstrap of all: differences are paired.
 
+    What ranks is consistency, and in a suite without contrasts the failure rate.
+
     Args:
         models: result files, and what they hold.
         seed: of the bootstrap.
     """
     files, read = zip(*models, strict=True)
     suite = read[0].outcomes.suite
-    failed = np.stack([one.outcomes.failed for one in read])
-    capabilities = statistics.by_name(suite.cases)
+    outcomes = [one.outcomes for one in read]
+    if suite.contrasts:
+        pairs = [of.pairs() for of in outcomes]
+        cases, failed = pairs[0].cases, np.stack([~of.right for of in pairs])
+    else:
+        cases, failed = list(suite.cases), np.stack([of.failed for of in outcomes])
+    capabilities = statistics.by_name(cases)
     means = np.zeros(len(failed))
     samples = np.zeros((statistics.RESAMPLES, len(failed)))
     for number, own in enumerate(capabilities.values()):
-        counts = statistics.family_counts([suite.cases[n] for n in own], failed[:, own])
+        counts = statistics.family_counts([cases[n] for n in own], failed[:, own])
         means += failed[:, own].mean(axis=1)
         samples += statistics.resampled_rates(*counts, seed + number)
     ranks = rank_intervals(means / len(capabilities), samples / len(capabilities)).tolist()
@@ -179,24 +186,30 @@ def ranked_models(models: Iterable[tuple[Path, Scored]], seed: int = 0) -> Suite
 
 
 def _place(one: Standing) -> tuple[object, ...]:
-    result = one.scored.result
-    return result.overall.failure_rate, result.model.name, result.model.revision, one.sha256
+    result, share = one.scored.result, one.scored.result.overall.consistency
+    figures = (-share.share if share else 0, result.overall.failure_rate)
+    return *figures, result.model.name, result.model.revision, one.sha256
 
 
-def pairwise_tests(one: SuiteStandings) -> tuple[int, statistics.Floats]:
-    """How many of the best models are tested, and p-values of each pair after Holm's correction.
+def pairwise_tests(
+    one: SuiteStandings, *, consistency: bool = False
+) -> tuple[list[str], statistics.Floats]:
+    """Capabilities, and p-values of each pair of the best models after Holm's correction.
 
-    The number is bounded, so that a board of any size builds in seconds and its page stays small.
-    The shape is (pairs, capabilities); pairs are (0, 1), (0, 2), …, (1, 2), ….
+    They are bounded in number, so that a board of any size builds in seconds and its page stays
+    small. The shape is (pairs, capabilities); pairs are (0, 1), (0, 2), …, (1, 2), …. Of
+    ``consistency`` it is pairs of a case and its contrast that fail.
     """
-    models = min(len(one.standings), MOST_TESTED)
-    if models < 2:
-        return models, np.ones((0, len(one.capabilities)))
-    failed = np.stack([of.scored.outcomes.failed for of in one.standings[:models]])
-    of_name = statistics.by_name(one.suite.cases)
-    numbers = [of_name[capability] for capability in one.capabilities]
-    pairs = np.stack(np.triu_indices(models, 1))
-    return models, holm(pair_p_values(one.suite.cases, numbers, failed, pairs))
+    tested = [of.scored.outcomes for of in one.standings[:MOST_TESTED]]
+    pairs = [of.pairs() for of in tested] if consistency else []
+    cases = pairs[0].cases if pairs else one.suite.cases
+    of_name = statistics.by_name(cases)
+    names = sorted(of_name, key=natural_order)
+    if len(tested) < 2 or not names:
+        return names, np.ones((0, len(names)))
+    failed = np.stack([~of.right for of in pairs] or [of.failed for of in tested])
+    models = np.stack(np.triu_indices(len(tested), 1))
+    return names, holm(pair_p_values(cases, [of_name[name] for name in names], failed, models))
 
 
 def rank_intervals(rates: statistics.Floats, samples: statistics.Floats) -> npt.NDArray[np.int64]:

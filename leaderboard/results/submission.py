@@ -22,7 +22,7 @@ from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import LabelRule, Labels, rule_for
 from s2lct.leaderboard.models.classifier import Classifier, facts_of
 from s2lct.leaderboard.models.load import load_classifier
-from s2lct.leaderboard.models.record import BUILT_IN, asked, other_dtype
+from s2lct.leaderboard.models.record import BUILT_IN, other_dtype, question_of
 from s2lct.leaderboard.results.hub_results import hub_api, named_hub_errors
 from s2lct.leaderboard.results.read import read_outcomes, read_result, wrong_figures
 from s2lct.leaderboard.results.record import Result, faults_of_names
@@ -75,14 +75,14 @@ def check(path: Path, suite: SuiteCases, *, rescore: bool = False) -> Verdict:
         result = read_result(path)
         reasons += [*faults_of_names(result), *_faults_of_kind(result, suite)]
         outcomes = read_outcomes(path, result, suite)
-        if missing := len(suite.asked) - len(outcomes.labels):
+        if missing := len(suite.with_contrasts) - len(outcomes.labels):
             reasons.append(f"{result.outcomes.path}: lacks {missing:,} of what the suite asks")
         reasons += [
             f"{where} does not follow from the cases" for where in wrong_figures(result, outcomes)
         ]
         if rescore and not reasons:
-            reasons += _faults_of_model(result, suite.asked, outcomes.labels)
-            rescored = len(suite.asked)
+            reasons += _faults_of_model(result, suite.with_contrasts, outcomes.labels)
+            rescored = len(suite.with_contrasts)
     except ScoringError as error:
         reasons.append(error.problem.removeprefix(f"{path}: "))
     # A stranger's words, fit for a terminal.
@@ -126,7 +126,7 @@ def _faults_of_model(result: Result, cases: Sequence[Case], labels: Labels) -> I
     try:
         if not built_in:
             place = str(_fetched_model(stated.name, stated.revision))
-        asks = asked(options)
+        asks = question_of(options)
         model = load_classifier(place, device="cpu", dtype="float32", asks=asks)
         rule = rule_for(
             model.classes,

@@ -23,21 +23,19 @@ from s2lct.leaderboard.models.record import (
 )
 from s2lct.leaderboard.results import record
 from s2lct.leaderboard.results.read import ANSWERS, figures_of, read_result
-from s2lct.leaderboard.scoring.score import Outcomes
+from s2lct.leaderboard.scoring.score import Outcomes, SelectionRecord
 
 _IDENTITY = {"name", "revision", "weights_sha256", "options", "dtype", "predictions"}
 _LONGEST_NAME = 100
 _PACKAGES = ("s2lct", "datasets", "numpy", "scipy", "torch", "transformers")
 
 
-def write_result(
-    outcomes: Outcomes, folder: Path, selection: record.SelectionRecord | None = None
-) -> Path:
-    """Write a JSON file, whose path is returned, and the Parquet file beside it.
+def write_result(outcomes: Outcomes, folder: str | Path = "results") -> Path:
+    """Write a JSON file, whose path is returned, and beside it the Parquet file of predictions.
 
     The same thing scored again replaces its own files and nothing else, see `file_stem`.
-    ``selection`` tells how a part was chosen.
     """
+    folder = Path(folder)
     check_out_folder(folder)
     suite = record.SuiteRecord.model_validate(outcomes.suite, from_attributes=True)
     model, partial = outcomes.model, outcomes.suite.partial
@@ -53,7 +51,7 @@ def write_result(
             versions[package] = version(package)
     result = record.Result(
         suite=suite,
-        selection=(selection or record.SelectionRecord()) if partial else None,
+        selection=(outcomes.selection or SelectionRecord()) if partial else None,
         model=model,
         date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         packages=versions,
@@ -73,7 +71,7 @@ def _write_predictions(outcomes: Outcomes, path: Path) -> None:
 
     name_of = {number: name for name, number in ANSWERS.items()}
     columns = {
-        "id": pa.array([case.id for case in outcomes.suite.asked], pa.string()),
+        "id": pa.array([case.id for case in outcomes.suite.with_contrasts], pa.string()),
         "label": pa.array([name_of[number] for number in outcomes.labels.tolist()], pa.string()),
     }
     for number, label in enumerate(LABELS):

@@ -1,8 +1,8 @@
 """What models do on a suite, in figures: as results state them, and how they come of predictions.
 
-Figures of constant and random answers, which do not read the cases, are beside them; and whether a
-model is right on both sides: a seed passes, and so does its contrast, the same sentence with the
-opposite answer. Contrasts are in no failure rate.
+Consistency leads: the share of cases that pass together with their contrasts. No constant answer
+wins there; failure rates stand beside, and contrasts are in none. So do constant and random
+answers, which do not read the cases.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
-from s2lct.labels import LABELS, Label
+from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.text_answers import ANSWER_IDS, REFUSED, UNREADABLE
 from s2lct.leaderboard.scoring.statistics import (
     Evidence,
@@ -28,21 +28,19 @@ from s2lct.leaderboard.scoring.statistics import (
     mean_evidence,
 )
 from s2lct.suite.cases import Case
-from s2lct.suite.tables import COUNTERPART, KINDS
+from s2lct.suite.tables import CONTRAST, KINDS
 
 MEAN_WORDS = "Mean: of the capabilities' failure rates, each on its seeds and expansions together"
-BOTH_SIDES_WORDS = (
-    "Both sides: the share of seeds that pass and whose contrast (the same sentence with the "
-    "opposite answer) passes too, of the seeds that have one; the mean over their capabilities; "
-    "higher is better"
+CONSISTENCY_WORDS = (
+    "Consistency: the share of cases with a contrast (the same sentence, changed so that no label "
+    "passes both) where both are answered right; the mean over their capabilities; higher is "
+    "better, and 0 is what one answer to everything gets"
 )
 CHANCE_WORDS = (
     "Chance-corrected: 1 − mean / mean of the best answer that does not read the cases; 1 is no "
     "failure, 0 no better than chance, below 0 worse"
 )
 RANDOM = "random"
-NEARLY_ALL = 0.95
-"""A model that gives one label to this share of the cases hardly reads them."""
 _MOST_FLIPPING = 10
 _PROPORTION = Field(ge=0, le=1)
 _COUNT = Field(ge=0)
@@ -62,7 +60,7 @@ class Rate(_Figures):
 
 
 class Share(_Figures):
-    """How many pairs of a seed and its contrast there are, and the share of which both pass."""
+    """How many pairs of a case and its contrast there are, and the share of which both pass."""
 
     pairs: int = Field(ge=1)
     right: int = _COUNT
@@ -73,12 +71,12 @@ class Share(_Figures):
 class _Common(_Figures):
     """What is known of a capability and of all together.
 
-    ``both_sides`` is None where there is no contrast. Cases that a model refused, or answered in a
+    ``consistency`` is None where there is no contrast. Cases that a model refused, or answered in a
     way that cannot be read, fail; ``answered`` is the rate without them, None where every case got
     a label or none did.
     """
 
-    both_sides: Share | None = None
+    consistency: Share | None = None
     refusals: int = Field(default=0, ge=0)
     unreadable: int = Field(default=0, ge=0)
     answered: Rate | None = None
@@ -129,13 +127,13 @@ class Reference(_Figures):
     """What an answer that does not read the cases comes to; it follows from the suite alone.
 
     The mean of the capabilities' failure rates, and of each the rates on ``all`` cases, each
-    ``seed`` and each ``expansion``, where there are any; and the share right on ``both_sides`` of
-    the seeds that have contrasts, None without any.
+    ``seed`` and each ``expansion``, where there are any; and ``consistency``, None without
+    contrasts.
     """
 
     failure_rate: float = _PROPORTION
     capabilities: dict[str, dict[str, float]]
-    both_sides: float | None = Field(default=None, ge=0, le=1)
+    consistency: float | None = Field(default=None, ge=0, le=1)
 
 
 class FlippingWord(_Figures):
@@ -158,80 +156,74 @@ def failed_cases(cases: Sequence[Case], labels: npt.NDArray[np.integer[Any]]) ->
 
 def figures(
     cases: Sequence[Case], contrasts: Sequence[Case], labels: npt.NDArray[np.integer[Any]]
-) -> list[Figures]:
-    """The figures of each model.
+) -> Figures:
+    """The figures of a model.
 
     Args:
         cases: seeds and expansions.
-        contrasts: those that models were asked.
+        contrasts: those that the model was asked.
         labels: of the cases and the contrasts behind them, or the ids of `text_answers` where
-            there is none, shape (models, cases and contrasts).
+            there is none, shape (cases and contrasts,).
     """
     fails = failed_cases((*cases, *contrasts), labels)
-    failed, others_fail = fails[:, : len(cases)], fails[:, len(cases) :]
-    means, of_all = rates(cases, failed)
-    of_kind: dict[str, dict[str, list[Rate]]] = {}
+    failed, others_fail = fails[: len(cases)], fails[len(cases) :]
+    mean, of_all = rates(cases, failed)
+    of_kind: dict[str, dict[str, Rate]] = {}
     for kind in KINDS:
         numbers = [number for number, case in enumerate(cases) if case.kind == kind]
-        of_kind[kind] = rates([cases[number] for number in numbers], failed[:, numbers])[1]
-    seeds, opposite = pairs_of(cases, contrasts, COUNTERPART)
-    right = ~(failed[:, seeds] | others_fail[:, opposite])
-    mean_shares, shares = rates([cases[number] for number in seeds], right)
-    first, second = pairs_of(cases, cases, "expansion")
-    pairs = by_name([cases[number] for number in second])
-    least = chance_of(references(cases))[1]
-    found: list[Figures] = []
-    for model, mean in enumerate(means):
-        silent = _silent(cases, labels[model, : len(cases)], failed[model])
-        seed_fails, fails_too = failed[model, first], failed[model, second]
-        capabilities: dict[str, CapabilityFigures] = {}
-        for name, whole in of_all.items():
-            of_pairs = pairs.get(name, [])
-            before, after = seed_fails[of_pairs], fails_too[of_pairs]
-            capabilities[name] = CapabilityFigures(
-                all=whole[model],
-                seed=of_kind["seed"][name][model] if name in of_kind["seed"] else _NO_RATE,
-                expansion=(
-                    of_kind["expansion"][name][model] if name in of_kind["expansion"] else _NO_RATE
-                ),
-                pass_to_fail=int((after & ~before).sum()),
-                fail_to_pass=int((~after & before).sum()),
-                both_sides=_share(shares[name][model]) if name in shares else None,
-                **silent.get(name, {}),
-            )
-        overall = OverallFigures(
-            **mean.model_dump(exclude={"failures"}),
-            chance=least,
-            chance_corrected=chance_corrected(mean.failure_rate, least),
-            both_sides=_share(mean_shares[model]) if len(seeds) else None,
-            **silent.get("overall", {}),
+        of_kind[kind] = rates([cases[number] for number in numbers], failed[numbers])[1]
+    own, opposite = pairs_of(cases, contrasts, CONTRAST)
+    right = ~(failed[own] | others_fail[opposite])
+    mean_share, shares = rates([cases[number] for number in own], right)
+    silent = _silent(cases, labels[: len(cases)], failed)
+    broken, mended = (
+        Counter(cases[number].capability for number in of) for of in flips(cases, failed)
+    )
+    capabilities = {
+        name: CapabilityFigures(
+            all=rate,
+            seed=of_kind["seed"].get(name, _NO_RATE),
+            expansion=of_kind["expansion"].get(name, _NO_RATE),
+            pass_to_fail=broken[name],
+            fail_to_pass=mended[name],
+            consistency=_share(shares[name]) if name in shares else None,
+            **silent.get(name, {}),
         )
-        found.append(Figures(overall=overall, capabilities=capabilities))
-    return found
+        for name, rate in of_all.items()
+    }
+    least = chance_of(references(cases))[1]
+    overall = OverallFigures(
+        **mean.model_dump(exclude={"failures"}),
+        chance=least,
+        chance_corrected=chance_corrected(mean.failure_rate, least),
+        consistency=_share(mean_share) if shares else None,
+        **silent.get("overall", {}),
+    )
+    return Figures(overall=overall, capabilities=capabilities)
 
 
-def rates(cases: Sequence[Case], failed: Failed) -> tuple[list[Rate], dict[str, list[Rate]]]:
-    """Each model's mean of the capabilities' failure rates, and its rate on each of them.
+def rates(cases: Sequence[Case], failed: Failed) -> tuple[Rate, dict[str, Rate]]:
+    """The mean of the capabilities' failure rates, and the rate on each of them.
 
-    ``failed`` says which cases fail, shape (models, cases).
+    ``failed`` says which cases fail, shape (cases,).
     """
     known: list[Evidence] = []
-    found: dict[str, list[Rate]] = {}
+    found: dict[str, Rate] = {}
     for capability, numbers in by_name(cases).items():
-        part = failed[:, numbers]
+        part = failed[numbers]
         known.append(evidence(*family_counts([cases[number] for number in numbers], part)))
-        found[capability] = _rates(part, known[-1])
-    if not found:
-        return [_NO_RATE] * len(failed), found
-    return _rates(failed, mean_evidence(known)), found
+        found[capability] = _rate(part, known[-1])
+    return _rate(failed, mean_evidence(known)) if found else _NO_RATE, found
 
 
-def _rates(failed: Failed, known: Evidence) -> list[Rate]:
-    columns = (failed.sum(axis=1), known.share, *intervals(known))
-    return [
-        Rate(cases=failed.shape[1], failures=count, failure_rate=share, ci=(low, high))
-        for count, share, low, high in zip(*(column.tolist() for column in columns), strict=True)
-    ]
+def _rate(failed: Failed, known: Evidence) -> Rate:
+    low, high = map(float, intervals(known))
+    return Rate(
+        cases=len(failed),
+        failures=int(failed.sum()),
+        failure_rate=float(known.share),
+        ci=(low, high),
+    )
 
 
 def _share(right: Rate) -> Share:
@@ -239,12 +231,12 @@ def _share(right: Rate) -> Share:
 
 
 def pairs_of(cases: Sequence[Case], others: Sequence[Case], kind: str) -> tuple[Integers, Integers]:
-    """Numbers of seeds, and of what is made of each among others of a kind, of shape (pairs,)."""
-    seeds = {(case.capability, case.id): n for n, case in enumerate(cases) if case.kind == "seed"}
+    """Numbers of cases, and of what is made of each among others of a kind, of shape (pairs,)."""
+    known = {(case.capability, case.id): n for n, case in enumerate(cases)}
     pairs = [
-        (seeds[case.capability, case.seed_id], number)
+        (known[case.capability, case.seed_id], number)
         for number, case in enumerate(others)
-        if case.kind == kind and (case.capability, case.seed_id) in seeds
+        if case.kind == kind and (case.capability, case.seed_id) in known
     ]
     first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     return first, second
@@ -257,10 +249,9 @@ def _silent(
     labelled = np.flatnonzero(labels < len(LABELS)).tolist()
     if len(labelled) == len(cases):
         return {}
-    means, found = rates([cases[number] for number in labelled], failed[None, labelled])
-    answered = {name: of[0] for name, of in found.items()}
+    mean, answered = rates([cases[number] for number in labelled], failed[labelled])
     if labelled:
-        answered["overall"] = means[0]
+        answered["overall"] = mean
     silent: dict[str, dict[str, Any]] = {}
     for name, numbers in {"overall": [*range(len(cases))], **by_name(cases)}.items():
         refusals = int((labels[numbers] == REFUSED).sum())
@@ -283,8 +274,8 @@ def references(cases: Sequence[Case], contrasts: Sequence[Case] = ()) -> dict[st
         for number, label in enumerate(LABELS)
     }
     fails[RANDOM] = [1 - len(case.passes) / len(LABELS) for case in rows]
-    seeds, opposite = (numbers.tolist() for numbers in pairs_of(cases, contrasts, COUNTERPART))
-    pairs_of_name = by_name([cases[number] for number in seeds])
+    own, opposite = (numbers.tolist() for numbers in pairs_of(cases, contrasts, CONTRAST))
+    pairs_of_name = by_name([cases[number] for number in own])
     found: dict[str, Reference] = {}
     for name, expected in fails.items():
         capabilities: dict[str, dict[str, float]] = {}
@@ -298,14 +289,14 @@ def references(cases: Sequence[Case], contrasts: Sequence[Case] = ()) -> dict[st
         shares: list[float] = []
         for capability, pairs in pairs_of_name.items():
             right = [
-                (1 - expected[seeds[n]]) * (1 - expected[len(cases) + opposite[n]]) for n in pairs
+                (1 - expected[own[n]]) * (1 - expected[len(cases) + opposite[n]]) for n in pairs
             ]
             shares.append(_mean(right))
-            capabilities[capability]["both_sides"] = shares[-1]
+            capabilities[capability]["consistency"] = shares[-1]
         found[name] = Reference(
             failure_rate=mean,
             capabilities=capabilities,
-            both_sides=_mean(shares) if shares else None,
+            consistency=_mean(shares) if shares else None,
         )
     return found
 
@@ -329,19 +320,6 @@ def chance_corrected(failure_rate: float, chance: float) -> float | None:
     None where chance passes everything: nothing can be better.
     """
     return 1 - failure_rate / chance if chance > 0 else None
-
-
-def one_label(
-    counts: Mapping[Label, int], cases: int, known: Mapping[str, Reference]
-) -> tuple[Label, float] | None:
-    """The label that a model gives nearly all cases, though that does not pass them, and its share.
-
-    None for other models. ``counts`` say how often it gave each label.
-    """
-    label = max(counts, key=lambda name: counts[name])
-    share = counts[label] / max(1, cases)
-    hardly_fails = known[f"always-{label}"].failure_rate <= 1 - NEARLY_ALL
-    return None if share < NEARLY_ALL or hardly_fails else (label, share)
 
 
 def flips(cases: Sequence[Case], failed: Failed) -> tuple[list[int], list[int]]:

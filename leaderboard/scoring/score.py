@@ -1,20 +1,20 @@
-"""Score a model on a suite: the one engine behind the command line, the metric and the callback."""
+"""Score a model on a suite: behind the command line, scripts, the metric and the callback alike."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from s2lct.cache import FILE, Cache, predictions
 from s2lct.errors import ScoringError
 from s2lct.files import cache_folder
-from s2lct.identity import fingerprint_of
+from s2lct.identity import fingerprint_of, source_fingerprint
 from s2lct.labels import LABELS, Label, check_label_map
 from s2lct.leaderboard.answers import label_rules as rules
 from s2lct.leaderboard.answers.label_rules import Labels
@@ -23,29 +23,59 @@ from s2lct.leaderboard.answers.text_answers import TextAnswer, label_of
 from s2lct.leaderboard.models.classifier import Classifier, Function, facts_of
 from s2lct.leaderboard.models.endpoint import EndpointModel
 from s2lct.leaderboard.models.language_model import LabelPrompt
+from s2lct.leaderboard.models.load import as_classifier
 from s2lct.leaderboard.models.record import ModelRecord, OptionsRecord
-from s2lct.leaderboard.scoring.figures import Figures, failed_cases, figures, pairs_of
+from s2lct.leaderboard.scoring.figures import (
+    CapabilityFigures,
+    Figures,
+    OverallFigures,
+    failed_cases,
+    figures,
+    pairs_of,
+)
 from s2lct.leaderboard.scoring.statistics import Failed
 from s2lct.progress import bar
-from s2lct.suite.cases import Case, SuiteCases
-from s2lct.suite.tables import COUNTERPART, KINDS
+from s2lct.suite.cases import Case, SuiteCases, load_suite
+from s2lct.suite.tables import CONTRAST, KINDS
 
-PREDICTIONS = 1
-"""Raise it when a change of this package changes what a model predicts: older ones do not count."""
 _ANSWER = TypeAdapter(TextAnswer)
 
 
-class Pairs(NamedTuple):
-    """Seeds, their contrasts, and of which pairs a model gets both right, shape (pairs,)."""
+class SelectionRecord(BaseModel):
+    """What a part of a suite was chosen by; nothing where it was chosen in another way."""
 
-    seeds: list[Case]
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    capabilities: tuple[str, ...] | None = None
+    kind: Literal["seed", "expansion"] | None = None
+    limit: int | None = Field(default=None, ge=1)
+
+    def __str__(self) -> str:
+        parts = [
+            ", ".join(self.capabilities or ()),
+            f"{self.kind}s" if self.kind else "",
+            f"at most {self.limit} of a capability" if self.limit else "",
+        ]
+        return "; ".join(filter(None, parts)) or "a choice of cases"
+
+
+class Pairs(NamedTuple):
+    """Cases, their contrasts, and of which pairs a model gets both right, shape (pairs,)."""
+
+    cases: list[Case]
     contrasts: list[Case]
     right: Failed
 
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What a model predicts of a suite.
+    """What a model predicts of a suite, and how well it does.
+
+    ::
+
+        scores.failure_rate
+        scores.capabilities["LC4"].expansion.failure_rate
+        scores.flat()["LC4/expansion/failure_rate"]
 
     Attributes:
         model: which, and with what options.
@@ -54,12 +84,22 @@ class Outcomes:
             are of cases that it refused or answered in a way that cannot be read, see
             `text_answers`: they fail.
         probabilities: of the labels, shape (asked, labels); None of a model that says labels alone.
+        selection: how the cases were chosen, where they are a part of the suite.
     """
 
     model: ModelRecord
     suite: SuiteCases
     labels: Labels
-    probabilities: rules.Array | None = field(default=None, repr=False)
+    probabilities: rules.Array | None = None
+    selection: SelectionRecord | None = None
+
+    def __repr__(self) -> str:
+        suite = self.suite
+        part = ", a part of it" if suite.partial else ""
+        return (
+            f"<{self.model.name} on {suite.name} {suite.version or '?'}{part}: "
+            f"{100 * self.failure_rate:.1f} % of {self.overall.cases:,} cases fail>"
+        )
 
     @property
     def cases(self) -> tuple[Case, ...]:
@@ -74,7 +114,26 @@ class Outcomes:
     @cached_property
     def figures(self) -> Figures:
         """What it does on the suite."""
-        return figures(self.cases, self.suite.counterparts, self.labels[None])[0]
+        return figures(self.cases, self.suite.contrasts, self.labels)
+
+    @property
+    def overall(self) -> OverallFigures:
+        """The means over the capabilities: consistency and failure rate, with their intervals."""
+        return self.figures.overall
+
+    @property
+    def capabilities(self) -> dict[str, CapabilityFigures]:
+        """Failure rates of each capability, on all its cases, seeds and expansions."""
+        return self.figures.capabilities
+
+    @property
+    def failure_rate(self) -> float:
+        """The mean of the capabilities' failure rates, in [0, 1]."""
+        return self.overall.failure_rate
+
+    def flat(self) -> dict[str, float]:
+        """Every figure under a name such as ``LC4/expansion/failure_rate``, as loggers take it."""
+        return self.figures.flat()
 
     @property
     def label_counts(self) -> dict[Label, int]:
@@ -83,79 +142,128 @@ class Outcomes:
         return {label: int((labels == number).sum()) for number, label in enumerate(LABELS)}
 
     def pairs(self) -> Pairs:
-        """The seeds with a contrast that it was asked."""
-        contrasts = self.suite.counterparts
-        seeds, others = pairs_of(self.cases, contrasts, COUNTERPART)
+        """The cases with a contrast that it was asked."""
+        contrasts = self.suite.contrasts
+        own, others = pairs_of(self.cases, contrasts, CONTRAST)
         wrong = failed_cases(contrasts, self.labels[len(self.cases) :])
         return Pairs(
-            [self.cases[number] for number in seeds],
+            [self.cases[number] for number in own],
             [contrasts[number] for number in others],
-            ~(self.failed[seeds] | wrong[others]),
+            ~(self.failed[own] | wrong[others]),
         )
 
 
 def score(
-    model: Classifier | Function | EndpointModel,
-    suite: SuiteCases,
+    model: Any,
+    suite: str | Path | SuiteCases | Any,
     *,
+    name: str | None = None,
+    tokenizer: Any = None,
+    classes: Sequence[str] | None = None,
+    capabilities: str | Sequence[str] | None = None,
+    kind: str | None = None,
+    limit: int | None = None,
     label_map: Mapping[Any, Any] | None = None,
-    cache: Path | None = None,
+    cache: Path | bool = True,
 ) -> Outcomes:
-    """Score a model.
+    """Score a model on a suite: a failure rate for each capability.
 
-    ``label_map`` (see `labels.check_label_map`) says what its classes mean; predictions are kept in
-    the file ``cache``. Contrasts are asked too, and taken out of the cases where they stand among
-    these. Raises a ScoringError where the model's classes or outputs cannot be used, or a model
-    that answers in words does not answer.
+    Args:
+        model: a Hub id (``ID@REVISION`` pins one), a folder, ``vader``, ``textblob``, ``afinn``,
+            ``embedded-2class``, ``embedded-3class``, a function from texts to labels or
+            probabilities, a text-classification pipeline, a Trainer, a `LanguageModel`, a
+            transformers model with ``tokenizer``, or the two as a pair.
+        suite: what `load_suite` gives, or takes.
+        name: what results call a model that has no name of its own.
+        tokenizer: of a transformers model in memory.
+        classes: the names of all classes of the model behind a function, in its order.
+        capabilities: ids in any case; None for all.
+        kind: ``seed`` or ``expansion``; None for both.
+        limit: most cases of a capability; None for all.
+        label_map: what classes mean, such as ``{"LABEL_0": "negative", "LABEL_1": "positive"}``;
+            of a Trainer by default what its `CapabilityCallback` was given.
+        cache: keep what named models predict, so that scoring again costs nothing; in a file of
+            another place where one is given.
+
+    Raises:
+        ScoringError: model or suite cannot be used as they are; it says which, and what to do.
     """
-    endpoint, probabilities = None, None
-    asks: LabelPrompt | None = getattr(model, "asks", None)
-    label_map = check_label_map(label_map)
-    if not suite.cases:
-        raise ScoringError(f"suite {suite.name}: has no case", hint="pass a suite with cases")
-    texts = [case.text for case in suite.asked]
-    if isinstance(model, Function):
-        labels, label_rule = labels_of_predictions(
-            model.predict(texts),
-            len(texts),
-            classes=model.classes,
-            label_map=label_map,
+    if name is not None and isinstance(model, (str, Path)):
+        raise ScoringError(
+            f"name={name!r} of model {model}, which has one",
+            hint="leave name= out; it is for functions and models in memory",
         )
-    elif isinstance(model, EndpointModel):
+    if label_map is None and hasattr(model, "callback_handler"):  # a Trainer
+        given = [getattr(each, "label_map", None) for each in model.callback_handler.callbacks]
+        label_map = next(filter(None, given), None)
+    part, selection = selected(load_suite(suite), capabilities, kind, limit)
+    classifier = as_classifier(model, tokenizer=tokenizer, classes=classes)
+    file = cache_folder() / FILE if cache is True else cache or None
+    endpoint, probabilities = None, None
+    asks: LabelPrompt | None = getattr(classifier, "asks", None)
+    label_map = check_label_map(label_map)
+    texts = [case.text for case in part.with_contrasts]
+    if isinstance(classifier, Function):
+        labels, label_rule = labels_of_predictions(
+            classifier.predict(texts), len(texts), classes=classifier.classes, label_map=label_map
+        )
+    elif isinstance(classifier, EndpointModel):
         if label_map is not None:
             raise ScoringError(
-                f"model {model.name}: answers in words, which no label map is for",
+                f"model {classifier.name}: answers in words, which no label map is for",
                 hint="leave it out: its label words say what its answers mean",
             )
-        answers = answers_of(model, texts, cache)
-        labels, label_rule = read_labels(model, texts, answers), model.label_rule
-        endpoint = model.use(answers.values())
+        kept = _predictions(classifier, [], texts, file)
+        answers = {text: _ANSWER.validate_json(kept[text]) for text in texts}
+        meanings = [LABELS.index(label) for label in classifier.asks.classes]
+        words = classifier.asks.words
+        label_of_text = {text: label_of(of, words, meanings) for text, of in answers.items()}
+        labels = np.array([label_of_text[text] for text in texts], dtype=np.int64)
+        label_rule, endpoint = classifier.label_rule, classifier.use(answers.values())
     else:
-        rule = rules.rule_for(model.classes, model=model.name, label_map=label_map)
-        found = probabilities_of(model, texts, cache)
+        rule = rules.rule_for(classifier.classes, model=classifier.name, label_map=label_map)
+        found = probabilities_of(classifier, texts, file)
         labels, label_rule = rule.labels(found), rule_in_words(rule, asks)
         probabilities = rule.folded(found)
     record = ModelRecord(
-        name=model.name,
-        revision=model.revision,
-        weights_sha256=getattr(model, "weights_sha256", model.fingerprint),
+        name=classifier.name if name is None else name,
+        revision=classifier.revision,
+        weights_sha256=getattr(classifier, "weights_sha256", classifier.fingerprint),
         label_rule=label_rule,
         options=OptionsRecord.of(label_map, asks),
         endpoint=endpoint,
-        **facts_of(model)._asdict(),
+        **facts_of(classifier)._asdict(),
     )
-    return outcomes_of(record, suite, labels, probabilities)
+    return replace(outcomes_of(record, part, labels, probabilities), selection=selection)
+
+
+def selected(
+    suite: SuiteCases,
+    capabilities: str | Sequence[str] | None,
+    kind: str | None,
+    limit: int | None,
+) -> tuple[SuiteCases, SelectionRecord | None]:
+    """Some of a suite's cases, and how they were chosen; see `SuiteCases.select`.
+
+    A suite that was a part before says itself no more of how it was chosen.
+    """
+    part = suite.select(capabilities, kind, limit)
+    if suite.partial:
+        return part, None
+    names = tuple(dict.fromkeys(case.capability for case in part.cases)) if capabilities else None
+    chosen = {"capabilities": names, "kind": kind, "limit": limit}
+    return part, SelectionRecord.model_validate(chosen)
 
 
 def outcomes_of(
     model: ModelRecord, suite: SuiteCases, labels: Labels, probabilities: rules.Array | None = None
 ) -> Outcomes:
     """Outcomes on a suite whose contrasts may stand among its cases: they go behind them."""
-    rows = suite.asked
+    rows = suite.with_contrasts
     is_case = np.array([row.kind in KINDS for row in rows], dtype=bool)
     order = [*np.flatnonzero(is_case), *np.flatnonzero(~is_case)]
     ordered, cases = tuple(rows[number] for number in order), int(is_case.sum())
-    suite = replace(suite, cases=ordered[:cases], counterparts=ordered[cases:])
+    suite = replace(suite, cases=ordered[:cases], contrasts=ordered[cases:])
     probabilities = None if probabilities is None else probabilities[order]
     return Outcomes(model, suite, labels[order], probabilities)
 
@@ -163,11 +271,6 @@ def outcomes_of(
 def rule_in_words(rule: rules.LabelRule, asks: LabelPrompt | None) -> str:
     """How answers became labels, as recorded with a result."""
     return f"{rule}; {asks}" if asks else str(rule)
-
-
-def default_cache() -> Path:
-    """Where predictions are kept: in ``$S2LCT_CACHE`` or ``~/.cache/s2lct``."""
-    return cache_folder() / FILE
 
 
 # What models predict: equal texts are asked once, and every prediction is kept
@@ -186,34 +289,17 @@ def probabilities_of(
     return np.array(rows).reshape(-1, len(model.classes))
 
 
-def answers_of(
-    model: EndpointModel, texts: Sequence[str], cache: Path | None = None
-) -> dict[str, TextAnswer]:
-    """What a model writes to each text, kept in the file ``cache`` as it came.
-
-    Raises:
-        ScoringError: the model does not answer all; what it answered is kept.
-    """
-    found = _predictions(model, [], texts, cache)
-    return {text: _ANSWER.validate_json(found[text]) for text in texts}
-
-
-def read_labels(
-    model: EndpointModel, texts: Sequence[str], answers: dict[str, TextAnswer]
-) -> Labels:
-    """What answers to texts mean: ids of labels, or those of `text_answers`, shape (texts,)."""
-    meanings = [LABELS.index(name) for name in model.asks.classes]
-    read = {text: label_of(answers[text], model.asks.words, meanings) for text in set(texts)}
-    return np.array([read[text] for text in texts], dtype=np.int64)
-
-
 def _predictions(
     model: Any, classes: list[str], texts: Sequence[str], cache: Path | None
 ) -> dict[str, bytes]:
     """What a model predicts of each text, as it is kept."""
     if cache is None or not model.fingerprint:
         return dict(_predicted(model, list(dict.fromkeys(texts))))
-    key = fingerprint_of([PREDICTIONS, model.fingerprint, classes])
+    # What other code made of a model's outputs does not count; words of a server are kept as sent.
+    code = (
+        "" if isinstance(model, EndpointModel) else source_fingerprint("s2lct.leaderboard.models")
+    )
+    key = fingerprint_of([code, model.fingerprint, classes])
     ask = partial(_predicted, model)
     with Cache(cache) as kept:
         if not isinstance(model, EndpointModel):

@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup, escape
 
 from s2lct.labels import LABELS
-from s2lct.leaderboard.answers.text_answers import SAID
+from s2lct.leaderboard.answers.text_answers import PREDICTED
 from s2lct.leaderboard.models.record import stands_apart
 from s2lct.leaderboard.results.comparison import (
+    MEAN,
     TEST_WORDS,
     Comparison,
     shown_p,
 )
 from s2lct.leaderboard.results.gate import Check
 from s2lct.leaderboard.results.read import Scored
-from s2lct.leaderboard.results.record import Result, SelectionRecord
+from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.scoring.figures import (
-    BOTH_SIDES_WORDS,
     CHANCE_WORDS,
+    CONSISTENCY_WORDS,
     MEAN_WORDS,
+    RANDOM,
+    CapabilityFigures,
     OverallFigures,
     Rate,
     Share,
     chance_corrected,
     chance_of,
     flips,
-    one_label,
 )
-from s2lct.leaderboard.scoring.score import Outcomes
+from s2lct.leaderboard.scoring.score import Outcomes, SelectionRecord
 from s2lct.leaderboard.scoring.statistics import INTERVAL_WORDS
 from s2lct.suite.capability_ids import natural_order
 from s2lct.suite.cases import Case
@@ -40,6 +42,8 @@ from s2lct.tables import Cell, Table, page_templates
 METHOD_WORDS = "In %; p→f: expansions that turned a pass into a fail. Method: docs/scoring.md"
 NOTHING = "–"
 EXAMPLES = 4
+NEARLY_ALL = 0.95
+"""A model that gives one label to this share of the cases hardly reads them."""
 _MODELS_WITH_EXAMPLES = 3
 _LONGEST_OPTIONS = 40
 Prediction = tuple[Case, str]
@@ -69,10 +73,19 @@ def capability_words(names: Iterable[str]) -> dict[str, CapabilityWords]:
 
 
 def worst_first(results: Sequence[Result]) -> list[Result]:
-    """Results of a suite; those of a part of it last."""
-    return sorted(
-        results, key=lambda one: (one.partial, -one.overall.failure_rate, shown_name(one))
-    )
+    """Results of a suite, by consistency where all have it; those of a part of it last."""
+    leads = _consistency_leads(results)
+
+    def place(one: Result) -> tuple[object, ...]:
+        share = one.overall.consistency if leads else None
+        figures = share.share if share else 0, -one.overall.failure_rate
+        return one.partial, *figures, shown_name(one)
+
+    return sorted(results, key=place)
+
+
+def _consistency_leads(results: Sequence[Result]) -> bool:
+    return all(one.overall.consistency for one in results)
 
 
 def by_suite(results: Sequence[Result]) -> list[list[Result]]:
@@ -103,8 +116,11 @@ def decimals(value: float | None) -> str:
 
 
 def one_label_of(result: Result) -> tuple[str, float] | None:
-    """The label that a model gives nearly all cases, and its share; see `figures.one_label`."""
-    return one_label(result.answers, result.overall.cases, result.references)
+    """The label that a model gives nearly all cases, though it does not pass them; its share."""
+    label = max(result.answers, key=lambda name: result.answers[name])
+    share = result.answers[label] / result.overall.cases
+    hardly_fails = result.references[f"always-{label}"].failure_rate <= 1 - NEARLY_ALL
+    return None if share < NEARLY_ALL or hardly_fails else (label, share)
 
 
 def one_label_warning(result: Result) -> str:
@@ -141,69 +157,99 @@ def results_tables(results: Sequence[Result]) -> Iterator[Table]:
     Of one model seeds and expansions stand apart.
     """
     yield models_table(results)
-    yield model_table(*results) if len(results) == 1 else capabilities_table(results)
+    if len(results) == 1:
+        yield model_table(*results)
+    else:
+        yield from filter(None, (consistency_table(results), capabilities_table(results)))
 
 
 def models_table(results: Sequence[Result]) -> Table:
     """A row a model, beside what answers come to that do not read the cases."""
     comparable, fullest = _comparable(results), _fullest(results)
-    both = any(one.overall.both_sides for one in results)
+    both = any(one.overall.consistency for one in results)
     silent = any(one.overall.refusals or one.overall.unreadable for one in results)
-    heads = ["", "mean %", "95 % interval", "chance-\ncorrected", "p→f"]
-    heads += ["both\nsides %"] * both + ["refused", "unreadable", "without\nthese %"] * silent
-    rows: list[tuple[float, list[str | Cell]]] = []
+    heads = ["", "mean %", "95 % interval", "chance-\ncorrected"]
+    if both:  # which leaves little to correct for chance
+        heads = ["", "consistency\n%", "95 % interval", "failure\nrate %", "95 % interval"]
+    heads += ["p→f"]
+    heads += ["refused", "unreadable", "without\nthese %"] * silent
+    leads = _consistency_leads(results)
+    rows: list[tuple[tuple[float, float], list[str | Cell]]] = []
     for one in worst_first(results):
         of, whole = one.overall, one in comparable
-        cells = [percent(of.failure_rate), _bounds(of.ci), decimals(of.chance_corrected)]
-        cells = cells if whole else [NOTHING] * 3
+        share = of.consistency
+        cells = [percent(share.share), _bounds(share.ci)] if share else [NOTHING] * 2 * both
+        cells += [percent(of.failure_rate), _bounds(of.ci)]
+        cells += [] if both else [decimals(of.chance_corrected)]
+        cells = cells if whole else [NOTHING] * len(cells)
         cells += [str(sum(own.pass_to_fail for own in one.capabilities.values()))]
-        cells += [percent(of.both_sides.share if of.both_sides and whole else None)] * both
         if silent:
             rate = of.answered if of.refusals or of.unreadable else of
             cells += [f"{of.refusals:,}", f"{of.unreadable:,}"]
             cells += [percent(rate.failure_rate if rate else None)]
-        rows.append((of.failure_rate if whole else -1, [shown_name(one), *cells]))
+        place = (-share.share if leads and share else 0, of.failure_rate)
+        rows.append((place if whole else (-2, 0), [shown_name(one), *cells]))
     best, least = chance_of(fullest.references)
     for name, reference in fullest.references.items():
-        cells = [percent(reference.failure_rate), "= chance" if name == best else ""]
-        cells += [decimals(chance_corrected(reference.failure_rate, least)), ""]
-        cells += [percent(reference.both_sides)] * both
+        cells = [percent(reference.consistency), ""] * both
+        cells += [percent(reference.failure_rate), "= chance" if name == best else ""]
+        cells += [] if both else [decimals(chance_corrected(reference.failure_rate, least))]
         cells += [""] * (len(heads) - 1 - len(cells))
         row: list[str | Cell] = [Cell(text, kind="dim") for text in (f"({name})", *cells)]
-        rows.append((reference.failure_rate, row))
-    return Table(heads, [row for _, row in sorted(rows, key=lambda one: -one[0])])
+        rows.append(((-(reference.consistency or 0) * leads, reference.failure_rate), row))
+    rows.sort(key=lambda one: one[0], reverse=True)
+    return Table(heads, [row for _, row in rows])
 
 
 def capabilities_table(results: Sequence[Result]) -> Table:
     """A row a model and a column a capability: failure rates, coloured by themselves on a page."""
-    names = capabilities_of(results)
+    return _by_capability(
+        results, capabilities_of(results), "all", lambda of: _rate_cell(of.all), METHOD_WORDS
+    )
+
+
+def consistency_table(results: Sequence[Result]) -> Table | None:
+    """The same of the consistency on those that have contrasts, if any."""
+    known = {n for one in results for n, of in one.capabilities.items() if of.consistency}
+    names = [name for name in capabilities_of(results) if name in known]
+    if not names:
+        return None
+    caption = "Consistency in %: cases answered right together with their contrasts"
+    return _by_capability(
+        results, names, "consistency", lambda of: _share_cell(of.consistency), caption
+    )
+
+
+def _by_capability(
+    results: Sequence[Result],
+    names: Sequence[str],
+    of_reference: str,
+    cell: Callable[[CapabilityFigures], Cell],
+    caption: str,
+) -> Table:
     words = capability_words(names)
-    rows: list[list[Cell]] = [
-        [
-            Cell(shown_name(one)),
-            *(_rate_cell(of.all if (of := one.capabilities.get(name)) else None) for name in names),
-        ]
-        for one in worst_first(results)
-    ]
+    rows: list[list[Cell]] = []
+    for one in worst_first(results):
+        known = [one.capabilities.get(name) for name in names]
+        rows.append([Cell(shown_name(one)), *(cell(of) if of else Cell(NOTHING) for of in known)])
     for name, reference in _fullest(results).references.items():
-        cells = [
-            percent(reference.capabilities.get(capability, {}).get("all")) for capability in names
-        ]
+        cells = [percent(reference.capabilities.get(each, {}).get(of_reference)) for each in names]
         rows.append([Cell(text, kind="dim") for text in (f"({name})", *cells)])
     heads = [Cell(name, words[name].short) for name in names]
-    return Table(["", *heads], rows, caption=METHOD_WORDS)
+    return Table(["", *heads], rows, caption=caption)
 
 
 def model_table(result: Result) -> Table:
     """A row a capability: one model's rates, with seeds and expansions apart."""
-    both = result.overall.both_sides is not None
-    heads = ["", "all", "95 % interval", "seeds", "exp.", "p→f", *["both\nsides"] * both]
+    both = result.overall.consistency is not None
+    heads = ["", *["consistency"] * both, "fails", "95 % interval", "seeds", "exp.", "p→f"]
     rows = []
     for name in capabilities_of([result]):
         of = result.capabilities[name]
-        cells = [Cell(name), _rate_cell(of.all), Cell(_bounds(of.all.ci))]
+        cells = [Cell(name), *[_share_cell(of.consistency)] * both]
+        cells += [_rate_cell(of.all), Cell(_bounds(of.all.ci))]
         cells += [_rate_cell(of.seed), _rate_cell(of.expansion), Cell(str(of.pass_to_fail))]
-        rows.append(cells + [_share_cell(of.both_sides)] * both)
+        rows.append(cells)
     return Table(heads, rows, caption=METHOD_WORDS)
 
 
@@ -220,11 +266,16 @@ def _rate_cell(rate: Rate | OverallFigures | None) -> Cell:
 
 
 def _share_cell(share: Share | None) -> Cell:
-    """A share right on both sides; it is no failure rate and has no colour."""
+    """The consistency; what is not right has the colour of what fails."""
     if share is None:
         return Cell(NOTHING)
-    title = f"{share.right} of {share.pairs} seeds with a contrast, {_bounds(share.ci)}"
-    return Cell(percent(share.share), title=title)
+    low, high = share.ci
+    return Cell(
+        percent(share.share),
+        f"{100 * low:.0f}–{100 * high:.0f}",
+        f"{share.right} of {share.pairs} pairs of a case and its contrast, {_bounds(share.ci)}",
+        strength=1 - share.share,
+    )
 
 
 def _bounds(interval: tuple[float, float]) -> str:
@@ -235,17 +286,17 @@ def comparison_tables(
     first: str,
     second: str,
     compared: Mapping[str, Comparison],
-    sides: Mapping[str, Comparison],
+    consistency: Mapping[str, Comparison],
 ) -> Iterator[Table]:
     """Which differences between two models are real: how many, and a row each capability.
 
-    Where both were asked contrasts, the same of what they get right on both ``sides``.
+    Consistency comes first where both were asked contrasts, then failure rates.
     """
     names = (first, second) if first != second else ("first", "second")
-    heads = ["", "cases", "families", "only the\nfirst fails", "only the\nsecond fails"]
-    for title, words, tests in (
-        (f"{first} against {second}", TEST_WORDS, compared),
-        ("Right on both sides", BOTH_SIDES_WORDS, sides),
+    heads = ["families", "only the\nfirst fails", "only the\nsecond fails", "p", "better"]
+    for figure, unit, words, tests in (
+        ("consistency", "pairs", CONSISTENCY_WORDS, consistency),
+        ("failure rates", "cases", TEST_WORDS, compared),
     ):
         rows = [
             [name, *map(str, (one.cases, one.families, one.first_only, one.second_only)),
@@ -254,8 +305,9 @@ def comparison_tables(
             for name, one in tests.items()
         ]  # fmt: skip
         if rows:
-            counted = _counted(tests.values())
-            yield Table([*heads, "p", "better"], rows, f"{title}: {counted}", f"{words}.")
+            counted = _counted(one for name, one in tests.items() if name != MEAN)
+            title = f"{first} against {second}, {figure}: {counted}"
+            yield Table(["", unit, *heads], rows, title, f"{words}.")
 
 
 def _counted(compared: Iterable[Comparison]) -> str:
@@ -294,13 +346,14 @@ def html_report(scored: Sequence[Scored]) -> str:
     words = capability_words(names)
     environment = page_templates("s2lct.leaderboard.site")
     environment.filters |= {"percent": percent, "marked": marked}
-    methods = [MEAN_WORDS, INTERVAL_WORDS, CHANCE_WORDS]
-    methods += [BOTH_SIDES_WORDS] * any(one.overall.both_sides is not None for one in results)
+    methods = [CONSISTENCY_WORDS] * any(one.overall.consistency is not None for one in results)
+    methods += [MEAN_WORDS, INTERVAL_WORDS, CHANCE_WORDS]
     return environment.get_template("report.html.jinja").render(
         suites=suites,
         results=results,
         conclusion=_conclusion(results, words[names[0]].short or names[0]),
         models_table=models_table,
+        consistency_table=consistency_table,
         capabilities_table=capabilities_table,
         model_table=model_table,
         examples=[(name, words[name], _examples(of_suite, name)) for name in names],
@@ -326,9 +379,20 @@ def _conclusion(results: Sequence[Result], hardest: str) -> str:
     Results of a part of the suite take no part where one is of the whole.
     """
     ranked = worst_first(_comparable(results) or results)
-    worst, best = ranked[0], ranked[-1]
+    worst, best, several = ranked[0], ranked[-1], len(ranked) > 1
+    most, least = best.overall.consistency, worst.overall.consistency
+    if most and least:
+        guessed = percent(best.references[RANDOM].consistency)
+        return (
+            f"{shown_name(best)} answers {percent(most.share)} % {_bounds(most.ci)} of the cases "
+            "that have a contrast right together with it"
+            + f"; last is {shown_name(worst)} with {percent(least.share)} %"
+            * several
+            + f". Random answers come to {guessed} %, constant ones to 0. {shown_name(best)} fails "
+            f"{percent(best.overall.failure_rate)} % of all cases. Hardest is: {hardest}."
+        )
     rate = f"{percent(best.overall.failure_rate)} % {_bounds(best.overall.ci)}"
-    if len(ranked) == 1:
+    if not several:
         first = f"{shown_name(best)} is wrong about {rate} of the cases"
     else:
         first = (
@@ -358,7 +422,7 @@ def _failing_seeds(outcomes: Outcomes, capability: str) -> list[Prediction]:
     """Seeds that fail, the shortest first, with what the model predicted."""
     predictions = zip(outcomes.cases, outcomes.labels, outcomes.failed, strict=False)
     failing = [
-        (case, SAID[label])
+        (case, PREDICTED[label])
         for case, label, failed in predictions
         if failed and case.capability == capability and case.kind == "seed"
     ]
@@ -371,7 +435,7 @@ def _broken_expansions(outcomes: Outcomes, capability: str) -> list[Prediction]:
     for number in flips(outcomes.cases, outcomes.failed)[0]:
         case = outcomes.cases[number]
         if case.capability == capability:
-            found.setdefault(case.seed_id, (case, SAID[outcomes.labels[number]]))
+            found.setdefault(case.seed_id, (case, PREDICTED[outcomes.labels[number]]))
     return list(found.values())[:EXAMPLES]
 
 

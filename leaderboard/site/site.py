@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import csv
 import hashlib
 import io
 import json
@@ -18,10 +17,11 @@ from markupsafe import Markup
 from s2lct.files import check_folder_out, write_bytes
 from s2lct.hub_calls import is_hub_id
 from s2lct.labels import LABELS
-from s2lct.leaderboard.answers.text_answers import SAID
+from s2lct.leaderboard.answers.text_answers import PREDICTED
 from s2lct.leaderboard.models.record import stands_apart
 from s2lct.leaderboard.results.comparison import LEVEL, TEST_WORDS, shown_p
 from s2lct.leaderboard.results.standings import (
+    MOST_TESTED,
     Collection,
     Standing,
     SuiteStandings,
@@ -29,8 +29,8 @@ from s2lct.leaderboard.results.standings import (
 )
 from s2lct.leaderboard.scoring import statistics
 from s2lct.leaderboard.scoring.figures import (
-    BOTH_SIDES_WORDS,
     CHANCE_WORDS,
+    CONSISTENCY_WORDS,
     MEAN_WORDS,
     RANDOM,
     Reference,
@@ -39,7 +39,7 @@ from s2lct.leaderboard.scoring.figures import (
     passing_expansions,
 )
 from s2lct.leaderboard.site.report import capability_words, one_label_of
-from s2lct.plain_text import spreadsheet_cell
+from s2lct.plain_text import as_csv
 from s2lct.tables import page_templates
 
 TITLE = "S²LCT leaderboard"
@@ -48,7 +48,7 @@ TABLES = ("leaderboard.csv", "leaderboard.json", "leaderboard.parquet")
 _KEY_LENGTH = 12
 _SCRIPTS = ("basics", "plots", "address", "board", "details", "comparison", "pages")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_OF_CAPABILITY = ("", "_ci_low", "_ci_high", "_seeds", "_expansions", "_both_sides")
+_OF_CAPABILITY = ("", "_ci_low", "_ci_high", "_seeds", "_expansions", "_consistency")
 
 
 def build_site(
@@ -69,13 +69,11 @@ def build_site(
     check_folder_out(out, "--out")
     out.mkdir(parents=True, exist_ok=True)
     rows = flat_rows(collection.suites)
-    text, table = io.StringIO(newline=""), io.BytesIO()
-    writer = csv.writer(text)
-    writer.writerow([spreadsheet_cell(name) for name in rows[0]])
-    writer.writerows([spreadsheet_cell(value) for value in row.values()] for row in rows)
+    table = io.BytesIO()
+    text = as_csv([rows[0], *(row.values() for row in rows)], end="\r\n")
     pq.write_table(pa.Table.from_pylist(rows), table)
     written = json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
-    contents = (text.getvalue().encode(), written.encode(), table.getvalue())
+    contents = (text.encode(), written.encode(), table.getvalue())
     for name, content in zip(TABLES, contents, strict=True):
         write_bytes(out / name, content)
     submit = (
@@ -112,8 +110,8 @@ def flat_rows(standings: Sequence[SuiteStandings]) -> list[dict[str, Any]]:
 
 def _of_model(of: Standing) -> dict[str, Any]:
     result, outcomes = of.scored
-    model, overall, both = result.model, result.overall, result.overall.both_sides
-    label, share = one_label_of(result) or (None, None)
+    model, overall, share = result.model, result.overall, result.overall.consistency
+    label, of_label = one_label_of(result) or (None, None)
     answered = overall.answered if overall.refusals or overall.unreadable else overall
     row = {
         "kind": "model",
@@ -122,6 +120,10 @@ def _of_model(of: Standing) -> dict[str, Any]:
         "model": model.name,
         "revision": model.revision,
         "options": stands_apart(model) or None,
+        "consistency": share.share if share else None,
+        "consistency_ci_low": share.ci[0] if share else None,
+        "consistency_ci_high": share.ci[1] if share else None,
+        "consistency_pairs": share.pairs if share else None,
         "failure_rate": overall.failure_rate,
         "ci_low": overall.ci[0],
         "ci_high": overall.ci[1],
@@ -131,20 +133,16 @@ def _of_model(of: Standing) -> dict[str, Any]:
         kinds = (
             kind.failure_rate if kind.cases else None for kind in (figures.seed, figures.expansion)
         )
-        sides = figures.both_sides.share if figures.both_sides else None
-        row |= _rates(name, figures.all.failure_rate, *figures.all.ci, *kinds, sides)
+        right = figures.consistency.share if figures.consistency else None
+        row |= _rates(name, figures.all.failure_rate, *figures.all.ci, *kinds, right)
     return row | {
         "pass_to_fail": sum(one.pass_to_fail for one in result.capabilities.values()),
         "passing_expansions": passing_expansions(outcomes.cases, outcomes.failed),
-        "both_sides": both.share if both else None,
-        "both_sides_ci_low": both.ci[0] if both else None,
-        "both_sides_ci_high": both.ci[1] if both else None,
-        "both_sides_pairs": both.pairs if both else None,
         "refusals": overall.refusals,
         "unreadable": overall.unreadable,
         "answered_failure_rate": answered.failure_rate if answered else None,
         "one_answer": label,
-        "one_answer_share": share,
+        "one_answer_share": of_label,
         "parameters": model.parameters,
         "licence": " ".join((model.licence or "").lower().split()) or None,
         "date": result.date,
@@ -159,12 +157,12 @@ def _of_reference(name: str, reference: Reference, least: float) -> dict[str, An
     row = {
         "kind": "reference",
         "model": name,
+        "consistency": reference.consistency,
         "failure_rate": reference.failure_rate,
-        "both_sides": reference.both_sides,
         "chance_corrected": chance_corrected(reference.failure_rate, least),
     }
     for capability, of in reference.capabilities.items():
-        kinds = (of.get("seed"), of.get("expansion"), of.get("both_sides"))
+        kinds = (of.get("seed"), of.get("expansion"), of.get("consistency"))
         row |= _rates(capability, of["all"], None, None, *kinds)
     return row
 
@@ -188,16 +186,16 @@ def page(standings: Sequence[SuiteStandings], submit: str = "") -> str:
     data = {
         "title": TITLE,
         "labels": list(LABELS),
-        "said": list(SAID),
+        "said": list(PREDICTED),
         "files": TABLES,
         "level": LEVEL,
-        "words": {"chance": CHANCE_WORDS, "test": TEST_WORDS, "both": BOTH_SIDES_WORDS},
+        "words": {"chance": CHANCE_WORDS, "test": TEST_WORDS, "consistency": CONSISTENCY_WORDS},
         "submit": submit,
         "suites": [_suite_data(one) for one in standings],
     }
-    words = [MEAN_WORDS, statistics.INTERVAL_WORDS, CHANCE_WORDS]
-    if any(of.scored.result.overall.both_sides for one in standings for of in one.standings):
-        words.append(BOTH_SIDES_WORDS)
+    contrasts = any(one.suite.contrasts for one in standings)
+    words = [*[CONSISTENCY_WORDS] * contrasts, MEAN_WORDS]
+    words += [statistics.INTERVAL_WORDS, CHANCE_WORDS]
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     # Nothing that could end a script element: text of models and cases is anybody's.
     for letter in "<>&\u2028\u2029":
@@ -218,7 +216,8 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
     number_of = {name: number for number, name in enumerate(names)}
     seed_number = {case.id: n for n, case in enumerate(cases) if case.kind == "seed"}
     examples = {name: numbers[0] for name, numbers in statistics.by_name(cases).items()}
-    tested, p_values = pairwise_tests(one)
+    _, p_values = pairwise_tests(one)
+    paired, of_pairs = pairwise_tests(one, consistency=True)
     rows = flat_rows([one])
     return {
         "id": one.suite.fingerprint[:_KEY_LENGTH],
@@ -243,8 +242,10 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
         "chance": chance_of(one.references)[0],
         "random": RANDOM,
         "tests": {
-            "models": tested,
+            "models": min(len(one.standings), MOST_TESTED),
             "p": [[shown_p(value) for value in pair] for pair in p_values.tolist()],
+            "paired": paired,
+            "consistency": [[shown_p(value) for value in pair] for pair in of_pairs.tolist()],
         },
     }
 
@@ -253,11 +254,11 @@ def _model_data(of: Standing, names: Sequence[str]) -> dict[str, Any]:
     """What the page says of a model and the tables do not."""
     result, outcomes = of.scored
     overall, figures = result.overall, [result.capabilities[name] for name in names]
-    sides = [one.both_sides for one in figures]
+    shares = [one.consistency for one in figures]
     return {
         "hub": hub_page(result.model.name, result.model.revision),
         "said": "".join(map(str, outcomes.labels[: len(outcomes.cases)])),
-        "sides": [share and [share.share, *share.ci, share.pairs] for share in sides],
+        "consistencies": [share and [share.share, *share.ci, share.pairs] for share in shares],
         # How many cases were refused and cannot be read, and the failure rate of the others.
         "silent": [
             [one.refusals, one.unreadable, one.answered.failure_rate if one.answered else None]
