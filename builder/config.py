@@ -116,11 +116,14 @@ class BuildConfig(BaseModel):
         """The files of annotations that decide what is kept; none where there are none."""
         if self.annotations or self.unread or self.templates == "paper":
             return self.annotations
-        is_annotated = self.corpus == EMBEDDED or self.corpus.startswith("sst:")
-        is_worded_so = self.domain == FILM
-        if not (is_annotated and is_worded_so) or self.neutral not in ("none", SUBJECTIVITY):
+        if self.is_own_corpus or self.domain != FILM or self.neutral not in ("none", SUBJECTIVITY):
             return ()
         return tuple(sorted(SHIPPED_ANNOTATIONS.glob("*.jsonl")))
+
+    @property
+    def is_own_corpus(self) -> bool:
+        """Whether it is a corpus of the user's, which the shipped annotations know nothing of."""
+        return not (self.corpus == EMBEDDED or self.corpus.startswith("sst:"))
 
     def is_annotated(self, capability: str) -> bool:
         """Whether the files of annotations were made for a capability.

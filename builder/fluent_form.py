@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from s2lct.builder.annotations import Annotations
@@ -16,6 +17,7 @@ from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.domains import Domain
 from s2lct.builder.kept_models import KeptModels, LoadedModels
+from s2lct.builder.language.collocations import Collocations
 from s2lct.builder.language.grammar import ReferenceGrammar, shipped_attachments, shipped_bank
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import parsed_sentences
@@ -105,6 +107,16 @@ class FluentForm:
     suggested: Counter[str] = field(default_factory=Counter)
     shorter: dict[str, list[Source]] = field(default_factory=dict)
     candidates: dict[tuple[str, str], list[Sentence]] = field(default_factory=dict)
+
+    @cached_property
+    def collocations(self) -> Collocations | None:
+        """What stood side by side in English and in the corpus; None for one that annotators read.
+
+        What they read of it was suggested without.
+        """
+        if not self.inputs.config.is_own_corpus:
+            return None
+        return Collocations.of(sentence.text for sentence in self.inputs.sentences)
 
     def select(self, rules: Sequence[SearchRule], candidates: Sequence[Sentence]) -> list[Source]:
         """Those of a slot's candidates that meet one of its rules, parsed."""
@@ -295,6 +307,7 @@ class FluentForm:
             masks_per_sentence=self.inputs.config.masks_per_sentence,
             suggestions=SUGGESTIONS,
             barred=barred,
+            collocations=self.collocations,
             seed=self.inputs.config.seed,
         )
         bank = shipped_bank()

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 
+from s2lct.builder.language.collocations import Collocations
 from s2lct.builder.language.fluency import clashes
 from s2lct.builder.language.grammar import (
     Node,
@@ -32,7 +33,7 @@ from s2lct.builder.records import (
     Token,
     sentence_id,
 )
-from s2lct.builder.stages.mask import Filling, fill, mask, mask_offset
+from s2lct.builder.stages.mask import Filling, Problem, fill, mask, mask_offset
 from s2lct.builder.stages.reduce import head_of
 from s2lct.plain_text import words
 
@@ -59,6 +60,7 @@ def masked_extensions(
     masks_per_sentence: int | None,
     suggestions: int,
     barred: AbstractSet[str] = ABOUT_GROUPS,
+    collocations: Collocations | None = None,
     seed: int,
 ) -> list[list[Extension]]:
     """Extensions by the masked language model, the likeliest words of each masked sentence.
@@ -73,6 +75,7 @@ def masked_extensions(
         masks_per_sentence: most masks in one of them.
         suggestions: words asked for a mask, of which `WORDS_OF_A_MASK` are taken.
         barred: words that are not inserted.
+        collocations: if given, words that stood beside those of the sentence before come first.
         seed: of the random draw.
     """
     masked = [
@@ -93,16 +96,31 @@ def masked_extensions(
         words = fitting_words(tuple(mlm.words), tag, lexicon)
         return frozenset(word for word in words if word not in connectives())
 
-    of_all = [masked_sentence for of_source in masked for masked_sentence in of_source]
-    fillings = iter(fill(of_all, mlm, suggestions=suggestions, fitting=fitting))
-    return [
-        [
-            longer
-            for masked_sentence in of_source
-            for longer in _filled(source, masked_sentence, next(fillings), barred)
-        ]
-        for source, of_source in zip(sources, masked, strict=True)
-    ]
+    of_all = [(source, each) for source, some in zip(sources, masked, strict=True) for each in some]
+    fillings = fill(
+        [each for _, each in of_all],
+        mlm,
+        suggestions=suggestions,
+        fitting=lambda problem, number: fitting(problem[1][number]),
+    )
+    if collocations is not None:
+        known: dict[Problem, frozenset[str]] = {}
+        single: dict[int, MaskedSentence] = {}
+        for number, (source, each) in enumerate(of_all):
+            if len(each.tags) == 1:
+                words = collocations.fitting(source.parsed.tokens, *each.places, *each.tags)
+                if together := fitting(*each.tags) & words:
+                    known[each.text, each.tags] = together
+                    single[number] = each
+        stood_so = fill(
+            list(single.values()), mlm, suggestions=suggestions, fitting=lambda p, _: known[p]
+        )
+        for number, found in zip(single, stood_so, strict=True):
+            fillings[number] = list(dict.fromkeys((*found, *fillings[number])))
+    extensions: dict[str, list[Extension]] = {source.text: [] for source in sources}
+    for (source, each), found in zip(of_all, fillings, strict=True):
+        extensions[source.text] += _filled(source, each, found, barred)
+    return [extensions[source.text] for source in sources]
 
 
 def _filled(
