@@ -6,7 +6,7 @@ Each makes something of sentences and of nothing else; `s2lct.builder.pipeline` 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from s2lct.builder.domains import Domain
 from s2lct.builder.kept_models import KeptModels, LoadedModels
 from s2lct.builder.language.grammar import ReferenceGrammar, shipped_attachments, shipped_bank
 from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.language.reach import is_assertive, is_negative, is_reached
 from s2lct.builder.models import parsed_sentences
 from s2lct.builder.records import (
     Expansion,
@@ -153,8 +154,8 @@ class FluentForm:
         # All at once: another capability may be composed beside this one.
         self.shorter.update(forms)
 
-    def compose(self, capability: Capability) -> list[Seed]:
-        """The seeds of a capability."""
+    def compose(self, capability: Capability, used: Mapping[str, int] | None = None) -> list[Seed]:
+        """The seeds of a capability, beside those of others; see `compose.seeds_of`."""
         form = capability.form("fluent")
         pools: dict[str, Pool] = {}
         for name, rules in form.search.items():
@@ -166,8 +167,10 @@ class FluentForm:
             pools[name] = Pool(self, rules, self.candidates[key])
 
         def accept(seed: Seed) -> bool:
+            lexicon = self.inputs.lexicon
             if not all(
-                search.still_meets(form, source.sentence.label, source.parsed, self.inputs.lexicon)
+                search.still_meets(form, source.sentence.label, source.parsed, lexicon)
+                and (not seed.takes_back(source) or is_reached(source.parsed, lexicon))
                 for source in seed.sources
             ):
                 return False
@@ -181,8 +184,23 @@ class FluentForm:
             pools,
             most=self.inputs.config.seeds,
             accept=accept,
+            used=used,
         )
         self.counts[capability.id]["found"] = sum(pool.found for pool in pools.values())
+        return seeds
+
+    def compose_all(self) -> dict[str, list[Seed]]:
+        """The seeds of all capabilities, of as many sentences as can be."""
+        progress = bar("compose", len(self.capabilities))
+        seeds: dict[str, list[Seed]] = {}
+        used: Counter[str] = Counter()
+        composed = beside_each_other(self.compose, self.capabilities)
+        for each, group in zip(self.capabilities, composed, strict=True):
+            if not used.keys().isdisjoint(text for seed in group for text in seed.sentences):
+                group = self.compose(each, used)
+            seeds[each.id] = group
+            used.update(text for seed in group for text in seed.sentences)
+            progress(1)
         return seeds
 
     def extend(self, sources: Sequence[Source]) -> dict[str, list[Extended]]:
@@ -324,6 +342,7 @@ class FluentForm:
         made: list[Expansion] = []
         for seed in seeds:
             template = form.templates[seed.number]
+            negative = is_negative(seed.template)
             for slot, source in zip(seed.slots, seed.sources, strict=True):
                 self.counts[capability.id]["suggested"] += self.suggested[source.text]
                 tried = extended.get(source.text, ())
@@ -333,31 +352,61 @@ class FluentForm:
                     label, parsed = source.sentence.label, longer.parsed
                     if not search.still_meets(form, label, parsed, self.inputs.lexicon):
                         continue
+                    if negative and is_assertive(longer.extension.inserted):
+                        continue
                     expansion = compose.expansion_of(seed, template, slot, longer.extension, parsed)
                     if expansion is not None and expansion.text not in taken:
                         taken.add(expansion.text)
                         made.append(expansion)
         return made
 
+    def read_whole(self, cases: Iterable[tuple[str, str, Collection[Label]]]) -> set[str]:
+        """The ids of the cases that may be published.
+
+        As soon as annotators read one of a capability's as a whole, each needs two who passed it;
+        until then it counts what they found of the sentences in them.
+
+        Args:
+            cases: for each its capability, id and labels.
+        """
+        annotations, cases = self.annotations, list(cases)
+        if annotations is None:
+            return {id for _, id, _ in cases}
+        read = {capability for capability, id, _ in cases if annotations.of(id)}
+        return {
+            id
+            for capability, id, labels in cases
+            if capability not in read or annotations.passes(id, labels)
+        }
+
     def choose(
         self, seeds: Mapping[str, Sequence[Seed]], expansions: Sequence[Expansion]
     ) -> dict[str, list[Family]]:
         """The families of each capability: seeds, the expansions to publish, contrasts."""
+        of_id = {seed.id: seed for group in seeds.values() for seed in group}
+        passed = self.read_whole(
+            (of_id[each.seed_id].capability, each.id, of_id[each.seed_id].labels)
+            for each in expansions
+        )
         chosen = choose.choose(
-            [seed.id for group in seeds.values() for seed in group],
-            expansions,
+            list(of_id),
+            [each for each in expansions if each.id in passed],
             per_seed=self.inputs.config.expansions,
             seed=self.inputs.config.seed,
+            domain_words=self.inputs.domain.own_words,
         )
         families: dict[str, list[Family]] = {}
         for capability in self.capabilities:
             group = seeds[capability.id]
             taken = {seed.text for seed in group}
             taken.update(expansion.text for seed in group for expansion in chosen[seed.id])
+            contrasts = [contrast_of(seed, capability.form("fluent")) for seed in group]
+            passed = self.read_whole(
+                (capability.id, each.id, each.labels) for each in contrasts if each is not None
+            )
             families[capability.id] = []
-            for seed in group:
-                contrast = contrast_of(seed, capability.form("fluent"))
-                if contrast is not None and contrast.text in taken:
+            for seed, contrast in zip(group, contrasts, strict=True):
+                if contrast is not None and (contrast.text in taken or contrast.id not in passed):
                     contrast = None
                 if contrast is not None:
                     taken.add(contrast.text)
