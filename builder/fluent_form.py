@@ -6,7 +6,7 @@ Each makes something of sentences and of nothing else; `s2lct.builder.pipeline` 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -96,6 +96,8 @@ class FluentForm:
         shorter: forms of sentences that were found already, by text.
         candidates: sentences that may fill a slot, as far as label, length and letters go, in
             drawing order, by capability and slot.
+        whole: whether expansions and contrasts must have passed as a whole; see
+            `may_be_published`.
     """
 
     inputs: Inputs
@@ -106,6 +108,7 @@ class FluentForm:
     suggested: Counter[str] = field(default_factory=Counter)
     shorter: dict[str, list[Source]] = field(default_factory=dict)
     candidates: dict[tuple[str, str], list[Sentence]] = field(default_factory=dict)
+    whole: bool = True
 
     def select(self, rules: Sequence[SearchRule], candidates: Sequence[Sentence]) -> list[Source]:
         """Those of a slot's candidates that meet one of its rules, parsed."""
@@ -223,7 +226,23 @@ class FluentForm:
         self, sources: Sequence[Source], extended: Mapping[str, Sequence[Extended]]
     ) -> dict[str, list[Extended]]:
         """What authors wrote, then what a judge finds likely enough to be good, the best first."""
+        likely = self.likelihoods(sources, extended)
+        least = Judge.load().least(self.inputs.config.precision or 0)
+        return {
+            text: sorted(
+                (each for each in some if likely[each.extension] >= least),
+                key=lambda each: likely[each.extension],
+                reverse=True,
+            )
+            for text, some in extended.items()
+        }
+
+    def likelihoods(
+        self, sources: Sequence[Source], extended: Mapping[str, Sequence[Extended]]
+    ) -> dict[Extension, float]:
+        """How likely a judge finds each extension of sentences to be good; authors know."""
         parsed = {source.text: source.parsed for source in sources}
+        found = {each.extension: 1.0 for some in extended.values() for each in some}
         pairs = [
             (parsed[text], each)
             for text, some in extended.items()
@@ -232,20 +251,7 @@ class FluentForm:
         ]
         figures = judge.figures(pairs, self.models.mlm, self.inputs.grammar)
         judged = zip(pairs, Judge.load().probabilities(figures), strict=True)
-        likely = {each.extension: probability for (_, each), probability in judged}
-        least = Judge.load().least(self.inputs.config.precision or 0)
-
-        def probability(each: Extended) -> float:
-            return likely.get(each.extension, 1.0)
-
-        return {
-            text: sorted(
-                (each for each in some if probability(each) >= least),
-                key=probability,
-                reverse=True,
-            )
-            for text, some in extended.items()
-        }
+        return found | {each.extension: probability for (_, each), probability in judged}
 
     def confirmed(
         self, sources: Sequence[Source], tried: Callable[[Extension, Label], bool]
@@ -294,7 +300,7 @@ class FluentForm:
         """
         if self.annotations is None:
             return extension.origin != "phrase"
-        return self.passes(extension.id, label)
+        return self.passes(extension.id, label) or extension.id in self.annotations.in_cases
 
     def _proposed(self, sources: Sequence[Source]) -> list[list[Extension]]:
         """Extensions of each sentence that were not tagged, parsed or annotated yet.
@@ -360,37 +366,36 @@ class FluentForm:
                         made.append(expansion)
         return made
 
-    def read_whole(self, cases: Iterable[tuple[str, str, Collection[Label]]]) -> set[str]:
-        """The ids of the cases that may be published.
+    def may_be_published(self, cases: Mapping[str, Collection[Label]]) -> Collection[str]:
+        """Those of a capability's expansions, or of its contrasts, that may be published.
 
-        As soon as annotators read one of a capability's as a whole, each needs two who passed it;
-        until then it counts what they found of the sentences in them.
+        As soon as annotators read one of them as a whole, two must have passed each; until then it
+        counts what they found of the sentences in them.
 
         Args:
-            cases: for each its capability, id and labels.
+            cases: the labels that are right, by the case's id.
         """
-        annotations, cases = self.annotations, list(cases)
-        if annotations is None:
-            return {id for _, id, _ in cases}
-        read = {capability for capability, id, _ in cases if annotations.of(id)}
-        return {
-            id
-            for capability, id, labels in cases
-            if capability not in read or annotations.passes(id, labels)
-        }
+        annotations = self.annotations
+        if annotations is None or not self.whole or not any(map(annotations.of, cases)):
+            return cases
+        return [id for id, labels in cases.items() if annotations.passes(id, labels)]
 
     def choose(
         self, seeds: Mapping[str, Sequence[Seed]], expansions: Sequence[Expansion]
     ) -> dict[str, list[Family]]:
         """The families of each capability: seeds, the expansions to publish, contrasts."""
-        of_id = {seed.id: seed for group in seeds.values() for seed in group}
-        passed = self.read_whole(
-            (of_id[each.seed_id].capability, each.id, of_id[each.seed_id].labels)
-            for each in expansions
-        )
+        of_seed: defaultdict[str, list[Expansion]] = defaultdict(list)
+        for each in expansions:
+            # What was read in cases alone is known to be good there alone.
+            if not (self.whole and self.annotations) or any(map(self.annotations.of, each.ids)):
+                of_seed[each.seed_id].append(each)
+        passed: set[str] = set()
+        for group in seeds.values():
+            cases = {each.id: seed.labels for seed in group for each in of_seed[seed.id]}
+            passed.update(self.may_be_published(cases))
         chosen = choose.choose(
-            list(of_id),
-            [each for each in expansions if each.id in passed],
+            [seed.id for group in seeds.values() for seed in group],
+            [each for some in of_seed.values() for each in some if each.id in passed],
             per_seed=self.inputs.config.expansions,
             seed=self.inputs.config.seed,
             domain_words=self.inputs.domain.own_words,
@@ -401,12 +406,10 @@ class FluentForm:
             taken = {seed.text for seed in group}
             taken.update(expansion.text for seed in group for expansion in chosen[seed.id])
             contrasts = [contrast_of(seed, capability.form("fluent")) for seed in group]
-            passed = self.read_whole(
-                (capability.id, each.id, each.labels) for each in contrasts if each is not None
-            )
+            published = self.may_be_published({each.id: each.labels for each in contrasts if each})
             families[capability.id] = []
             for seed, contrast in zip(group, contrasts, strict=True):
-                if contrast is not None and (contrast.text in taken or contrast.id not in passed):
+                if contrast and (contrast.text in taken or contrast.id not in published):
                     contrast = None
                 if contrast is not None:
                     taken.add(contrast.text)

@@ -216,6 +216,11 @@ class Expansion:
     extension: Extension
     slot: str = ""
 
+    @property
+    def ids(self) -> tuple[str, str]:
+        """What annotators know it by, and the sentence in it."""
+        return self.id, self.extension.id
+
 
 @dataclass(frozen=True, slots=True)
 class Family:
