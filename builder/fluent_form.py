@@ -393,12 +393,14 @@ class FluentForm:
         for group in seeds.values():
             cases = {each.id: seed.labels for seed in group for each in of_seed[seed.id]}
             passed.update(self.may_be_published(cases))
+        found = self.annotations if self.whole else None
+        is_varied = found is None or any(found.of(each.id) for each in expansions)
         chosen = choose.choose(
             [seed.id for group in seeds.values() for seed in group],
             [each for some in of_seed.values() for each in some if each.id in passed],
             per_seed=self.inputs.config.expansions,
             seed=self.inputs.config.seed,
-            domain_words=self.inputs.domain.own_words,
+            domain_words=self.inputs.domain.own_words if is_varied else None,
         )
         families: dict[str, list[Family]] = {}
         for capability in self.capabilities:

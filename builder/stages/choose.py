@@ -89,7 +89,7 @@ def choose(
     *,
     per_seed: int,
     seed: int,
-    domain_words: Collection[str] = (),
+    domain_words: Collection[str] | None = None,
 ) -> dict[str, list[Expansion]]:
     """Choose each seed's expansions in a suite, those first that add what the chosen ones lack.
 
@@ -104,7 +104,9 @@ def choose(
         expansions: the candidates.
         per_seed: most expansions of a seed.
         seed: of the random choice among equals.
-        domain_words: what the domain speaks of.
+        domain_words: what the domain speaks of; None if classes do not count, and of words only
+            those that are inserted together: so it is where annotators read sentences alone, and
+            left too few.
 
     Returns:
         For each seed its expansions, in the order they were chosen.
@@ -112,8 +114,7 @@ def choose(
     of_seed: defaultdict[str, list[_Candidate]] = defaultdict(list)
     for expansion in expansions:
         key = shuffle_key(seed, "choose", expansion.id)
-        parts = frozenset(("part", word.word.lower()) for word in expansion.inserted)
-        features = (*_features(expansion), parts, _classes(expansion, domain_words))
+        features = (*_features(expansion), *_limited(expansion, domain_words))
         of_seed[expansion.seed_id].append(_Candidate(expansion, *features, key))
     ordered = sorted(
         seeds, key=lambda id: (len(of_seed[id]), shuffle_key(seed, "order of seeds", id))
@@ -171,8 +172,13 @@ def _features(expansion: Expansion) -> tuple[Feature, Feature, Feature, tuple[Fe
     )
 
 
-def _classes(expansion: Expansion, domain_words: Collection[str]) -> frozenset[Feature]:
-    """The classes of an expansion's single words; a phrase is of none."""
+def _limited(
+    expansion: Expansion, domain_words: Collection[str] | None
+) -> tuple[frozenset[Feature], frozenset[Feature]]:
+    """An expansion's words and phrases, and the classes of its words; a phrase is of none."""
+    if domain_words is None:
+        return frozenset({("part", words_of(expansion))}), frozenset()
+    parts = frozenset(("part", word.word.lower()) for word in expansion.inserted)
     found: set[str] = set()
     for inserted in expansion.inserted:
         word = inserted.word.lower()
@@ -182,7 +188,7 @@ def _classes(expansion: Expansion, domain_words: Collection[str]) -> frozenset[F
             found.add("number")
         elif inserted.tag in ("NNP", "NNPS") or (inserted.tag == "JJ" and word in proper_words()):
             found.add("capital")
-    return frozenset(("class", name) for name in found)
+    return parts, frozenset(("class", name) for name in found)
 
 
 def _chosen(
