@@ -42,7 +42,7 @@ class Recording(fluent_form.FluentForm):
         for source, extensions in zip(sources, proposed, strict=True):
             for each in extensions:
                 if self.passes(each.id, source.sentence.label):
-                    self.reached |= {sentence_id(source.text), sentence_id(_masked(each))}
+                    self.reached.update((sentence_id(source.text), sentence_id(_masked(each))))
         return proposed
 
 
