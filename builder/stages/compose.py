@@ -295,11 +295,11 @@ def contrast_of(seed: Seed, form: Form) -> Seed | None:
     None where the seed's template has none, or it cannot be composed.
     """
     template = form.templates[seed.number]
-    opposite = template.counterpart
+    opposite = template.as_contrast
     if opposite is None:
         return None
     filled = dict(zip(seed.slots, seed.sources, strict=True))
-    wording = opposite.wording_beside(template, seed.wording)
+    wording = template.contrast_wording(seed.wording)
     try:
         composed = compose(
             opposite, wording, {slot: source.parsed for slot, source in filled.items()}
