@@ -21,7 +21,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from s2lct.errors import BuildError, S2lctWarning
-from s2lct.files import as_json_lines, check_file_out, write_bytes
+from s2lct.files import as_json_lines, check_file_out, sha256_of, write_bytes
 from s2lct.identity import content_id
 from s2lct.labels import Label
 from s2lct.suite.other_suites import rows_of_file
@@ -33,6 +33,8 @@ BEST = 2
 """The best grade of naturalness; at least two annotators have to give it."""
 MOST_TRAPS_PASSED = 0.1
 """Who calls more of the traps natural does not read."""
+REACHED = ".reached"
+"""What the file ends with that says what passing texts were made of."""
 Answer = Label | Literal["mixed"]
 State = Literal["passed", "refused", "open"]
 """Of a text; open is what another annotator decides."""
@@ -76,7 +78,11 @@ class Annotations:
 
     Attributes:
         careless: who called too many traps natural, and what to say of that, by annotator.
+        reached: ids of the sentences, and of the texts with masks, of which something was made
+            that passes; None where that is not known. What is not among them needs no models.
     """
+
+    reached: frozenset[str] | None = None
 
     def __init__(self, annotations: Iterable[Annotation]) -> None:
         of_id: defaultdict[str, dict[str, Annotation]] = defaultdict(dict)
@@ -114,6 +120,8 @@ class Annotations:
         """
         found = cls(each for path in paths for each in read_file(path))
         found.warn_of_careless()
+        if len(paths) == 1:
+            found.reached = read_reached(*paths)
         return found
 
     def warn_of_careless(self) -> None:
@@ -145,6 +153,10 @@ class Annotations:
             labels: the labels that are right.
         """
         return self.state(id, labels) == "passed"
+
+    def may_reach(self, id: str) -> bool:
+        """Whether something that passes may be made of a sentence, or of a text with masks."""
+        return self.reached is None or id in self.reached
 
     def state(self, id: str, labels: Collection[Label]) -> State:
         """What annotators found so far; the arguments are those of `passes`.
@@ -197,6 +209,21 @@ def read_file(path: Path) -> list[Annotation]:
                 hint="an annotation is {id, reader, protocol, label, natural, relevant}",
             ) from error
     return found
+
+
+def write_reached(path: Path, reached: Collection[str]) -> None:
+    """Write `Annotations.reached` beside a file of annotations."""
+    lines = [sha256_of(path), *sorted(reached)]
+    write_bytes(path.with_suffix(REACHED), "\n".join(lines).encode() + b"\n")
+
+
+def read_reached(path: Path) -> frozenset[str] | None:
+    """What `write_reached` wrote; None if it did not, or the annotations have changed since."""
+    try:
+        made_for, *reached = path.with_suffix(REACHED).read_text(encoding="utf-8").split()
+    except (OSError, ValueError):
+        return None
+    return frozenset(reached) if made_for == sha256_of(path) else None
 
 
 class AnnotationFile:

@@ -122,6 +122,15 @@ class FluentForm:
         """Whether annotators passed a sentence; so it is where nobody annotated."""
         return self.annotations is None or self.annotations.passes(id, {label})
 
+    def _may_reach(self, text: str) -> bool:
+        """Whether annotators may have passed something that is made of a text."""
+        return self.annotations is None or self.annotations.may_reach(sentence_id(text))
+
+    def _may_serve(self, sentence: Sentence) -> bool:
+        """Whether annotators may have passed a sentence or a shorter form of it."""
+        whole = self.passes(sentence_id(sentence.text), sentence.label)
+        return whole or self._may_reach(sentence.text)
+
     def forms(self, sources: Sequence[Source]) -> list[list[Source]]:
         """What seeds may use of each sentence: its shorter forms, and itself if it passes."""
         self._shorten({each.text: each for each in sources if each.text not in self.shorter})
@@ -138,6 +147,8 @@ class FluentForm:
         attached = shipped_attachments()
         candidates: list[tuple[Source, str, tuple[Extension, ...]]] = []
         for source in sources.values():
+            if not self._may_reach(source.text):
+                continue
             found = reduce.shortened(
                 source.parsed, self.inputs.grammar, self.inputs.lexicon, attached
             )
@@ -164,9 +175,10 @@ class FluentForm:
         for name, rules in form.search.items():
             key = (capability.id, name)
             if key not in self.candidates:
-                self.candidates[key] = search.candidates(
+                drawn = search.candidates(
                     self.inputs.sentences, rules, self.inputs.config.seed, capability.id
                 )
+                self.candidates[key] = [each for each in drawn if self._may_serve(each)]
             pools[name] = Pool(self, rules, self.candidates[key])
 
         def accept(seed: Seed) -> bool:
@@ -210,7 +222,8 @@ class FluentForm:
         """The extensions of sentences, confirmed and judged, by the sentence's text."""
         annotated = self.annotations is not None
         found: dict[str, list[Extended]] = {}
-        for text, confirmed in self.confirmed(sources, self._may_be_tried):
+        reached = [source for source in sources if self._may_reach(source.text)]
+        for text, confirmed in self.confirmed(reached, self._may_be_tried):
             self.suggested[text] = len(confirmed)
             left = choose.that_leave_label(
                 text, confirmed, annotated=annotated, shifts=self.models.shifts
@@ -319,6 +332,7 @@ class FluentForm:
             masks_per_sentence=self.inputs.config.masks_per_sentence,
             suggestions=SUGGESTIONS,
             barred=barred,
+            tried=self._may_reach,
             seed=self.inputs.config.seed,
         )
         bank = shipped_bank()
