@@ -10,6 +10,7 @@ from s2lct.builder.curation.sheets import Candidate
 from s2lct.builder.fluent_form import FluentForm
 from s2lct.builder.records import Expansion, Extended, Extension, Seed
 from s2lct.builder.stages import choose
+from s2lct.builder.stages.judge import Judge
 from s2lct.labels import Label
 from s2lct.suite.annotation import Item
 
@@ -17,8 +18,8 @@ READ_FOR_A_SEED = 7
 """Expansions of a seed that are read: of three about one is kept."""
 JUDGED_OF_A_SENTENCE = 8
 """Likeliest extensions of a sentence, beside those that passed, which the judge looks at."""
-LEFT_OF_A_SENTENCE = 10
-"""Extensions of it that expansions are made of."""
+LEAST_PRECISION = 0.85
+"""Of the judge on those that it leaves."""
 
 
 def families(
@@ -86,9 +87,8 @@ def _extended(
         left[text] = list(distinct.values())
         passed.update(each.extension for each in good)
     likely = form.likelihoods(list(used.values()), left)
+    least = Judge.load().least(LEAST_PRECISION)
     return {
-        text: sorted(
-            some, key=lambda each: (each.extension in passed, likely[each.extension]), reverse=True
-        )[:LEFT_OF_A_SENTENCE]
+        text: [each for each in some if each.extension in passed or likely[each.extension] >= least]
         for text, some in left.items()
     }
