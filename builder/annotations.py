@@ -13,6 +13,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Literal
@@ -50,6 +51,7 @@ class Annotation(BaseModel):
         natural: `BEST` (2) if a fluent writer could have written every word, 1 if an editor would
             strike or change one, 0 if something is wrong.
         relevant: whether it shows its capability; None where none was asked about.
+        sentence: of an expansion, the id of the sentence in it with what was inserted.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -60,6 +62,7 @@ class Annotation(BaseModel):
     label: Answer
     natural: Annotated[int, Field(ge=0, le=BEST)]
     relevant: bool | None = None
+    sentence: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")] | None = None
 
 
 def trap_of(id: str) -> str:
@@ -167,6 +170,18 @@ class Annotations:
         if best >= LEAST_ANNOTATORS:
             return "passed"
         return "open" if best == len(found) else "refused"
+
+    @cached_property
+    def in_cases(self) -> frozenset[str]:
+        """The ids of longer sentences in whose cases annotators found no fault."""
+        return frozenset(
+            each.sentence
+            for found in self._of_id.values()
+            if sum(one.natural == BEST and bool(one.relevant) for one in found.values())
+            >= LEAST_ANNOTATORS
+            for each in found.values()
+            if each.sentence
+        )
 
     def agreement(self) -> tuple[int, float, float]:
         """Of texts by two annotators: how many, and how often label and grade are the same."""

@@ -41,7 +41,7 @@ class Recording(fluent_form.FluentForm):
         proposed = super()._proposed(sources)
         for source, extensions in zip(sources, proposed, strict=True):
             for each in extensions:
-                if self.passes(each.id, source.sentence.label):
+                if self._may_be_tried(each, source.sentence.label):
                     self.reached.update((sentence_id(source.text), sentence_id(_masked(each))))
         return proposed
 
