@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from s2lct.builder.annotations import Annotations
@@ -126,10 +127,15 @@ class FluentForm:
         """Whether annotators may have passed something that is made of a text."""
         return self.annotations is None or self.annotations.may_reach(sentence_id(text))
 
-    def _may_serve(self, sentence: Sentence) -> bool:
-        """Whether annotators may have passed a sentence or a shorter form of it."""
-        whole = self.passes(sentence_id(sentence.text), sentence.label)
-        return whole or self._may_reach(sentence.text)
+    @cached_property
+    def _that_may_serve(self) -> Sequence[Sentence]:
+        """Sentences of which annotators may have passed the whole or a shorter form."""
+        return [
+            sentence
+            for sentence in self.inputs.sentences
+            if self._may_reach(sentence.text)
+            or self.passes(sentence_id(sentence.text), sentence.label)
+        ]
 
     def forms(self, sources: Sequence[Source]) -> list[list[Source]]:
         """What seeds may use of each sentence: its shorter forms, and itself if it passes."""
@@ -175,10 +181,9 @@ class FluentForm:
         for name, rules in form.search.items():
             key = (capability.id, name)
             if key not in self.candidates:
-                drawn = search.candidates(
-                    self.inputs.sentences, rules, self.inputs.config.seed, capability.id
+                self.candidates[key] = search.candidates(
+                    self._that_may_serve, rules, self.inputs.config.seed, capability.id
                 )
-                self.candidates[key] = [each for each in drawn if self._may_serve(each)]
             pools[name] = Pool(self, rules, self.candidates[key])
 
         def accept(seed: Seed) -> bool:
