@@ -138,7 +138,7 @@ def _label_faults(row: Row, form: Form) -> Iterator[str]:
     """Whether the labels are those of a template of the capability with as many slots."""
     templates: Sequence[Template] = form.templates
     if row["kind"] == CONTRAST:
-        templates = [each.counterpart for each in templates if each.counterpart is not None]
+        templates = [each for each in (one.as_contrast for one in templates) if each is not None]
     sources = [LABELS[source["label"]] for source in row["sources"]]
     allowed = [
         template.passing(dict(zip(template.slots, sources, strict=True)))

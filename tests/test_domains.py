@@ -67,8 +67,9 @@ forms:
 
 def texts_of(template: Template) -> list[str]:
     frame = re.sub(r"\{.*?\}", "", template.text)
-    texts = [frame, *(text for texts in template.choices.values() for text in texts)]
-    return texts + (texts_of(template.counterpart) if template.counterpart else [])
+    numbers = range(template.variants)
+    texts = [frame, *(text for n in numbers for text in template.variant(n).values())]
+    return texts + (texts_of(template.as_contrast) if template.as_contrast else [])
 
 
 @pytest.mark.parametrize("name", DOMAINS)

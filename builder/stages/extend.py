@@ -8,7 +8,7 @@ the origin, an extension must have the right tags, be neutral, and be parsed as 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 
@@ -61,6 +61,7 @@ def masked_extensions(
     suggestions: int,
     barred: AbstractSet[str] = ABOUT_GROUPS,
     collocations: Collocations | None = None,
+    tried: Callable[[str], bool] = lambda text: True,
     seed: int,
 ) -> list[list[Extension]]:
     """Extensions by the masked language model, the likeliest words of each masked sentence.
@@ -75,19 +76,24 @@ def masked_extensions(
         masks_per_sentence: most masks in one of them.
         suggestions: words asked for a mask, of which `WORDS_OF_A_MASK` are taken.
         barred: words that are not inserted.
-        collocations: if given, words that stood beside those of the sentence before come first.
+        collocations: if given, no word is inserted that never stood beside those of the sentence.
+        tried: says which of the texts with masks are filled at all.
         seed: of the random draw.
     """
     masked = [
-        mask(
-            sentence_id(source.text),
-            source.parsed,
-            grammar,
-            most=masks,
-            masks_per_sentence=masks_per_sentence,
-            tags=tags,
-            seed=seed,
-        )
+        [
+            each
+            for each in mask(
+                sentence_id(source.text),
+                source.parsed,
+                grammar,
+                most=masks,
+                masks_per_sentence=masks_per_sentence,
+                tags=tags,
+                seed=seed,
+            )
+            if tried(each.text)
+        ]
         for source in sources
     ]
 
@@ -96,31 +102,33 @@ def masked_extensions(
         words = fitting_words(tuple(mlm.words), tag, lexicon)
         return frozenset(word for word in words if word not in connectives())
 
-    of_all = [(source, each) for source, some in zip(sources, masked, strict=True) for each in some]
-    fillings = fill(
-        [each for _, each in of_all],
-        mlm,
-        suggestions=suggestions,
-        fitting=lambda problem, number: fitting(problem[1][number]),
-    )
-    if collocations is not None:
-        known: dict[Problem, frozenset[str]] = {}
-        single: dict[int, MaskedSentence] = {}
-        for number, (source, each) in enumerate(of_all):
-            if len(each.tags) == 1:
-                words = collocations.fitting(source.parsed.tokens, *each.places, *each.tags)
-                if together := fitting(*each.tags) & words:
-                    known[each.text, each.tags] = together
-                    single[number] = each
-        stood_so = fill(
-            list(single.values()), mlm, suggestions=suggestions, fitting=lambda p, _: known[p]
+    chosen: dict[Problem, Sequence[frozenset[str]]] = {}
+    for source, of_source in zip(sources, masked, strict=True):
+        for each in of_source:
+            chosen[each.text, each.tags] = [
+                fitting(tag)
+                if collocations is None
+                else fitting(tag) & collocations.fitting(source.parsed.tokens, place, tag)
+                for place, tag in zip(each.places, each.tags, strict=True)
+            ]
+        of_source[:] = [each for each in of_source if all(chosen[each.text, each.tags])]
+    of_all = [masked_sentence for of_source in masked for masked_sentence in of_source]
+    fillings = iter(
+        fill(
+            of_all,
+            mlm,
+            suggestions=suggestions,
+            fitting=lambda problem, number: chosen[problem][number],
         )
-        for number, found in zip(single, stood_so, strict=True):
-            fillings[number] = list(dict.fromkeys((*found, *fillings[number])))
-    extensions: dict[str, list[Extension]] = {source.text: [] for source in sources}
-    for (source, each), found in zip(of_all, fillings, strict=True):
-        extensions[source.text] += _filled(source, each, found, barred)
-    return [extensions[source.text] for source in sources]
+    )
+    return [
+        [
+            longer
+            for masked_sentence in of_source
+            for longer in _filled(source, masked_sentence, next(fillings), barred)
+        ]
+        for source, of_source in zip(sources, masked, strict=True)
+    ]
 
 
 def _filled(
