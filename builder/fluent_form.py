@@ -19,7 +19,7 @@ from s2lct.builder.domains import Domain
 from s2lct.builder.kept_models import KeptModels, LoadedModels
 from s2lct.builder.language.collocations import Collocations
 from s2lct.builder.language.grammar import ReferenceGrammar, shipped_attachments, shipped_bank
-from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.language.lexicon import FUNCTION_TAGS, Lexicon
 from s2lct.builder.language.reach import is_assertive, is_negative, is_reached
 from s2lct.builder.models import parsed_sentences
 from s2lct.builder.records import (
@@ -121,6 +121,12 @@ class FluentForm:
         if not self.inputs.config.is_own_corpus:
             return None
         return Collocations.of(sentence.text for sentence in self.inputs.sentences)
+
+    @property
+    def _mask_tags(self) -> Sequence[str]:
+        """Tags that may become masks; for own corpora none of function words."""
+        tags = self.inputs.config.mask_tags
+        return [tag for tag in tags if tag not in FUNCTION_TAGS] if self.collocations else tags
 
     def select(self, rules: Sequence[SearchRule], candidates: Sequence[Sentence]) -> list[Source]:
         """Those of a slot's candidates that meet one of its rules, parsed."""
@@ -319,7 +325,7 @@ class FluentForm:
             self.models.parser,
             self.inputs.lexicon,
             self.inputs.grammar,
-            self.inputs.config.mask_tags,
+            self._mask_tags,
         )
 
     def _may_be_tried(self, extension: Extension, label: Label) -> bool:
@@ -343,9 +349,9 @@ class FluentForm:
             self.inputs.grammar,
             self.inputs.lexicon,
             self.models.mlm,
-            tags=self.inputs.config.mask_tags,
+            tags=self._mask_tags,
             masks=self.inputs.config.masks,
-            masks_per_sentence=self.inputs.config.masks_per_sentence,
+            masks_per_sentence=1 if self.collocations else self.inputs.config.masks_per_sentence,
             suggestions=SUGGESTIONS,
             barred=barred,
             collocations=self.collocations,

@@ -20,6 +20,8 @@ from typing import Final
 from s2lct.builder.records import Token
 
 SHIPPED: Final = Path(__file__).parents[1] / "data" / "collocations.parquet"
+LEAST_GAIN: Final = 2.0
+"""Two words that belong together stand so seven times as often as by chance: e to this power."""
 Pair = tuple[str, str]
 _RUN = re.compile(r"[a-z'’ -]+")
 _WORD = re.compile(r"[a-z]+(?:['’-][a-z]+)*")
@@ -66,9 +68,16 @@ class Collocations:
     @cached_property
     def _before(self) -> Mapping[str, set[str]]:
         found: defaultdict[str, set[str]] = defaultdict(set)
-        for pairs in (self.english, self.own):
-            for first, second in pairs:
+        for first, second in self.english:
+            if self.gain(first, second) >= LEAST_GAIN:
                 found[second].add(first)
+        return found
+
+    @cached_property
+    def _own_before(self) -> Mapping[str, set[str]]:
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for first, second in self.own:
+            found[second].add(first)
         return found
 
     @cached_property
@@ -79,9 +88,15 @@ class Collocations:
                 found[first].add(second)
         return found
 
-    def before(self, token: Token) -> set[str]:
-        """What stood before a word, in this form or the one that dictionaries list."""
-        return self._before.get(token.text.lower(), set()) | self._before.get(token.lemma, set())
+    def before(self, token: Token, tag: str) -> set[str]:
+        """What belongs before a word, in this form or the one that dictionaries list.
+
+        In English that is what stands there by more than chance. What modified a noun in the corpus
+        itself may do so again.
+        """
+        tables = [self._before, *([self._own_before] if tag in _MODIFIERS else [])]
+        forms = (token.text.lower(), token.lemma)
+        return {word for table in tables for form in forms for word in table.get(form, ())}
 
     def behind(self, token: Token) -> set[str]:
         """What stood behind a word."""
@@ -94,12 +109,12 @@ class Collocations:
         """
         left = tokens[place - 1] if place else None
         right = tokens[place] if place < len(tokens) else None
-        beside = [self.before(right)] if right and right.text[0].isalpha() else []
+        beside = [self.before(right, tag)] if right and right.text[0].isalpha() else []
         if tag in _MODIFIERS:
             head = head_behind(tokens, place)
             if head is None or (tag in _NOUNS and head is not right):
                 return set()
-            beside.append(self.before(head))
+            beside.append(self.before(head, tag))
             left = left if left and left.tag in _MODIFIERS else None
         beside += [self.behind(left)] if left and left.text[0].isalpha() else []
         return set.intersection(*beside) if beside else set()
