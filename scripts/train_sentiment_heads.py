@@ -2,7 +2,7 @@
 
 Usage::
 
-    python scripts/train_sentiment_heads.py --sst PATH --out leaderboard/weights
+    python scripts/train_sentiment_heads.py --sst PATH --out builder/models/weights
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.models.shipped import ENCODER_SHA256, encoder_path
 from s2lct.files import sha256_of, write_bytes
 from s2lct.hub_calls import pretrained
-from s2lct.leaderboard.models.sentiment_head import (
+from s2lct.builder.models.sentiment_head import (
     CLASSES,
     FEATURES,
     MAX_PIECES,
