@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from s2lct.builder.language.fluency import known_words, proper_words
 from s2lct.builder.language.grammar import connectives
-from s2lct.builder.language.lexicon import FUNCTION_WORDS, POSES, Lexicon
+from s2lct.builder.language.lexicon import FUNCTION_WORDS, POSES, Lexicon, is_polarity_shifter
 from s2lct.builder.language.natural_text import natural, sentence_case
 from s2lct.builder.models.opinions import LEANS_FAR, Opinion, opinions
 from s2lct.builder.records import Sentence
@@ -141,6 +141,7 @@ _FAULTS: Mapping[str, Callable[[str], object]] = {
     ),
     "fragments": lambda text: len(_WORD.findall(text)) < LEAST_WORDS or not _WHOLE.fullmatch(text),
     "two sentences in one": _TWO.search,
+    "repeated words": re.compile(r"\b([^\W\d_]+) \1\b", re.IGNORECASE).search,
 }
 """Why a text is no plain sentence, the first reason that holds."""
 
@@ -222,5 +223,6 @@ def _rank(sentence: Sentence, opinion: Opinion) -> int:
         len(words) not in EASY_LENGTH,
         not known_words().issuperset(asked),
         refers_outside(sentence.text),
+        any(map(is_polarity_shifter, words)),
     )
     return sum(doubts)

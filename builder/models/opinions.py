@@ -19,7 +19,6 @@ from s2lct.cache import Cache, predictions
 from s2lct.identity import source_fingerprint
 from s2lct.labels import Label
 
-HEAD = "embedded-3class"
 LEANS: Final = 0.2
 """From this mean of the three on a text is clearly positive, and below its negative negative."""
 LEANS_FAR: Final = 0.3
@@ -87,25 +86,29 @@ def opinions(texts: Sequence[str]) -> dict[str, Opinion]:
 
 
 def _asked(texts: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+    lists = vader(), textblob(), subjectivity
+    for number, classified in by_classifier(texts):
+        score, polarity, subjective = (opinion(texts[number]) for opinion in lists)
+        found = score, polarity, classified, subjective
+        yield texts[number], json.dumps([round(each, 4) for each in found]).encode()
+
+
+def by_classifier(texts: Sequence[str]) -> Iterator[tuple[int, float]]:
+    """The number of each text, and how much likelier it is to be positive than negative."""
     import torch
 
-    lists = vader(), textblob(), subjectivity
     tokenizer, network = _classifier()
     encoded: list[list[int]] = tokenizer(list(texts), truncation=True)["input_ids"]
     for batch in same_lengths(range(len(texts)), list(map(len, encoded)), lambda _: ROWS):
         rows = [encoded[number] for number in batch]
         with torch.inference_mode():
             logits = network(torch.tensor(rows + rows[-1:] * (ROWS - len(rows)))).logits
-        negative, _, positive = logits.softmax(dim=-1)[: len(rows)].T.tolist()
-        for number, bad, good in zip(batch, negative, positive, strict=True):
-            text = texts[number]
-            score, polarity, subjective = (opinion(text) for opinion in lists)
-            found = score, polarity, good - bad, subjective
-            yield text, json.dumps([round(each, 4) for each in found]).encode()
+        negative, _, positive = logits.softmax(dim=-1)[: len(rows)].T
+        yield from zip(batch, (positive - negative).tolist(), strict=True)
 
 
 @cache
 def _classifier() -> tuple[Any, Any]:
     from s2lct.builder.models.sentiment_head import embedded_network
 
-    return embedded_network(HEAD)
+    return embedded_network("embedded-3class")

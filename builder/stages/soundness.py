@@ -1,7 +1,7 @@
 """Soundness: what a sentence that nobody read must show before it is used.
 
-Its tree is that of a sentence, of productions that the reference treebanks have, and its verbs agree
-with their subjects. Many good sentences have it not; few bad ones have it.
+Its tree is that of a sentence, made of productions that the reference treebanks have, and its verbs
+agree with their subjects. Many good sentences fall short of it, but few bad ones pass.
 """
 
 from __future__ import annotations
@@ -20,15 +20,20 @@ _PLURAL_PRONOUNS = words("they we you these those")
 
 
 def is_sound(parsed: ParsedSentence, grammar: ReferenceGrammar) -> bool:
-    """Whether it is a sentence, the treebanks have every production of it, and its verbs agree."""
-    return is_complete_sentence(parsed) and all(
+    """Whether it is a sentence or a noun phrase, of known productions, and its verbs agree."""
+    tree = parsed.tree
+    return (tree.label == "NP" or is_complete_sentence(parsed)) and all(
         node.is_word
-        or (
-            (node.label, node.child_labels) in grammar.counts
-            and (node.label != "S" or _agrees(node, parsed.tokens))
-        )
-        for node in parsed.tree.nodes()
+        or (_is_known(node, grammar) and (node.label != "S" or _agrees(node, parsed.tokens)))
+        for node in tree.nodes()
     )
+
+
+def _is_known(node: Node, grammar: ReferenceGrammar) -> bool:
+    """Whether a treebank has a node's production, its full stop aside."""
+    labels = node.child_labels
+    without_stop = labels[:-1] if labels[-1] == "." else labels
+    return not grammar.counts.keys().isdisjoint({(node.label, labels), (node.label, without_stop)})
 
 
 def _agrees(clause: Node, tokens: Sequence[Token]) -> bool:
@@ -66,4 +71,3 @@ def _is_singular(subject: Node, tokens: Sequence[Token]) -> bool | None:
     if form in _SINGULAR_PRONOUNS:
         return True
     return False if form in _PLURAL_PRONOUNS else None
-
