@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -49,11 +49,12 @@ class Domain(BaseModel):
     def foreign_words(self) -> frozenset[str]:
         """Those of other domains, in both numbers."""
         others = {word for name in shipped_names() for word in shipped_domain(name).words}
-        return frozenset(
-            form
-            for word in others.difference(self.words)
-            for form in (word, f"{word[:-1]}ies" if word.endswith("y") else f"{word}s")
-        )
+        return _in_both_numbers(others.difference(self.words))
+
+    @property
+    def own_words(self) -> frozenset[str]:
+        """What belongs here, in both numbers."""
+        return _in_both_numbers({*self.words, *self.things})
 
     def templates(self, templates: Any) -> Any:
         """Those of a form's templates, as YAML has them, that have a wording here, so worded.
@@ -105,6 +106,14 @@ class Domain(BaseModel):
         if not wording or not all(isinstance(text, str) for text in wording.values()):
             raise ValueError(f"{wording!r}: write DOMAIN: TEXT, and quote what begins with {{")
         return wording.get(self.name, wording.get(ELSE))
+
+
+def _in_both_numbers(words: Iterable[str]) -> frozenset[str]:
+    return frozenset(
+        form
+        for word in words
+        for form in (word, f"{word[:-1]}ies" if word.endswith("y") else f"{word}s")
+    )
 
 
 def _filled(wording: Any, fields: Sequence[str], chosen: Sequence[str]) -> Any:

@@ -6,8 +6,9 @@ Each makes something of sentences and of nothing else; `s2lct.builder.pipeline` 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from s2lct.builder.annotations import Annotations
@@ -18,6 +19,7 @@ from s2lct.builder.domains import Domain
 from s2lct.builder.kept_models import KeptModels, LoadedModels
 from s2lct.builder.language.grammar import ReferenceGrammar, shipped_attachments, shipped_bank
 from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.language.reach import is_assertive, is_negative, is_reached
 from s2lct.builder.models import parsed_sentences
 from s2lct.builder.models.opinions import opinions
 from s2lct.builder.records import (
@@ -97,6 +99,8 @@ class FluentForm:
         shorter: forms of sentences that were found already, by text.
         candidates: sentences that may fill a slot, as far as label, length and letters go, in
             drawing order, by capability and slot.
+        whole: whether expansions and contrasts must have passed as a whole; see
+            `may_be_published`.
     """
 
     inputs: Inputs
@@ -107,6 +111,7 @@ class FluentForm:
     suggested: Counter[str] = field(default_factory=Counter)
     shorter: dict[str, list[Source]] = field(default_factory=dict)
     candidates: dict[tuple[str, str], list[Sentence]] = field(default_factory=dict)
+    whole: bool = True
 
     def select(self, rules: Sequence[SearchRule], candidates: Sequence[Sentence]) -> list[Source]:
         """Those of a slot's candidates that meet one of its rules, parsed."""
@@ -128,6 +133,20 @@ class FluentForm:
         """Whether annotators passed a sentence; so it is where nobody annotated."""
         return self.annotations is None or self.annotations.passes(id, {label})
 
+    def _may_reach(self, text: str) -> bool:
+        """Whether annotators may have passed something that is made of a text."""
+        return self.annotations is None or self.annotations.may_reach(sentence_id(text))
+
+    @cached_property
+    def _that_may_serve(self) -> Sequence[Sentence]:
+        """Sentences of which annotators may have passed the whole or a shorter form."""
+        return [
+            sentence
+            for sentence in self.inputs.sentences
+            if self._may_reach(sentence.text)
+            or self.passes(sentence_id(sentence.text), sentence.label)
+        ]
+
     def forms(self, sources: Sequence[Source]) -> list[list[Source]]:
         """What seeds may use of each sentence: its shorter forms, and itself if it passes."""
         self._shorten({each.text: each for each in sources if each.text not in self.shorter})
@@ -144,6 +163,8 @@ class FluentForm:
         attached = shipped_attachments()
         candidates: list[tuple[Source, str, tuple[Extension, ...]]] = []
         for source in sources.values():
+            if not self._may_reach(source.text):
+                continue
             found = reduce.shortened(
                 source.parsed, self.inputs.grammar, self.inputs.lexicon, attached
             )
@@ -169,21 +190,23 @@ class FluentForm:
         # All at once: another capability may be composed beside this one.
         self.shorter.update(forms)
 
-    def compose(self, capability: Capability) -> list[Seed]:
-        """The seeds of a capability."""
+    def compose(self, capability: Capability, used: Mapping[str, int] | None = None) -> list[Seed]:
+        """The seeds of a capability, beside those of others; see `compose.seeds_of`."""
         form = capability.form("fluent")
         pools: dict[str, Pool] = {}
         for name, rules in form.search.items():
             key = (capability.id, name)
             if key not in self.candidates:
                 self.candidates[key] = search.candidates(
-                    self.inputs.sentences, rules, self.inputs.config.seed, capability.id
+                    self._that_may_serve, rules, self.inputs.config.seed, capability.id
                 )
             pools[name] = Pool(self, rules, self.candidates[key])
 
         def accept(seed: Seed) -> bool:
+            lexicon = self.inputs.lexicon
             if not all(
-                search.still_meets(form, source.sentence.label, source.parsed, self.inputs.lexicon)
+                search.still_meets(form, source.sentence.label, source.parsed, lexicon)
+                and (not seed.takes_back(source) or is_reached(source.parsed, lexicon))
                 for source in seed.sources
             ):
                 return False
@@ -197,15 +220,31 @@ class FluentForm:
             pools,
             most=self.inputs.config.seeds,
             accept=accept,
+            used=used,
         )
         self.counts[capability.id]["found"] = sum(pool.found for pool in pools.values())
+        return seeds
+
+    def compose_all(self) -> dict[str, list[Seed]]:
+        """The seeds of all capabilities, of as many sentences as can be."""
+        progress = bar("compose", len(self.capabilities))
+        seeds: dict[str, list[Seed]] = {}
+        used: Counter[str] = Counter()
+        composed = beside_each_other(self.compose, self.capabilities)
+        for each, group in zip(self.capabilities, composed, strict=True):
+            if not used.keys().isdisjoint(text for seed in group for text in seed.sentences):
+                group = self.compose(each, used)
+            seeds[each.id] = group
+            used.update(text for seed in group for text in seed.sentences)
+            progress(1)
         return seeds
 
     def extend(self, sources: Sequence[Source]) -> dict[str, list[Extended]]:
         """The extensions of sentences, confirmed and judged, by the sentence's text."""
         annotated = self.annotations is not None
         found: dict[str, list[Extended]] = {}
-        for text, confirmed in self.confirmed(sources, self._may_be_tried):
+        reached = [source for source in sources if self._may_reach(source.text)]
+        for text, confirmed in self.confirmed(reached, self._may_be_tried):
             self.suggested[text] = len(confirmed)
             left = choose.that_leave_label(
                 text, confirmed, annotated=annotated, shifts=self.models.shifts
@@ -221,7 +260,23 @@ class FluentForm:
         self, sources: Sequence[Source], extended: Mapping[str, Sequence[Extended]]
     ) -> dict[str, list[Extended]]:
         """What authors wrote, then what a judge finds likely enough to be good, the best first."""
+        likely = self.likelihoods(sources, extended)
+        least = Judge.load().least(self.inputs.config.precision or 0)
+        return {
+            text: sorted(
+                (each for each in some if likely[each.extension] >= least),
+                key=lambda each: likely[each.extension],
+                reverse=True,
+            )
+            for text, some in extended.items()
+        }
+
+    def likelihoods(
+        self, sources: Sequence[Source], extended: Mapping[str, Sequence[Extended]]
+    ) -> dict[Extension, float]:
+        """How likely a judge finds each extension of sentences to be good; authors know."""
         parsed = {source.text: source.parsed for source in sources}
+        found = {each.extension: 1.0 for some in extended.values() for each in some}
         pairs = [
             (parsed[text], each)
             for text, some in extended.items()
@@ -230,20 +285,7 @@ class FluentForm:
         ]
         figures = judge.figures(pairs, self.models.mlm, self.inputs.grammar)
         judged = zip(pairs, Judge.load().probabilities(figures), strict=True)
-        likely = {each.extension: probability for (_, each), probability in judged}
-        least = Judge.load().least(self.inputs.config.precision or 0)
-
-        def probability(each: Extended) -> float:
-            return likely.get(each.extension, 1.0)
-
-        return {
-            text: sorted(
-                (each for each in some if probability(each) >= least),
-                key=probability,
-                reverse=True,
-            )
-            for text, some in extended.items()
-        }
+        return found | {each.extension: probability for (_, each), probability in judged}
 
     def confirmed(
         self, sources: Sequence[Source], tried: Callable[[Extension, Label], bool]
@@ -292,7 +334,7 @@ class FluentForm:
         """
         if self.annotations is None:
             return extension.origin != "phrase"
-        return self.passes(extension.id, label)
+        return self.passes(extension.id, label) or extension.id in self.annotations.in_cases
 
     def _proposed(self, sources: Sequence[Source]) -> list[list[Extension]]:
         """Extensions of each sentence that were not tagged, parsed or annotated yet.
@@ -311,6 +353,7 @@ class FluentForm:
             masks_per_sentence=self.inputs.config.masks_per_sentence,
             suggestions=SUGGESTIONS,
             barred=barred,
+            tried=self._may_reach,
             seed=self.inputs.config.seed,
         )
         bank = shipped_bank()
@@ -340,6 +383,7 @@ class FluentForm:
         made: list[Expansion] = []
         for seed in seeds:
             template = form.templates[seed.number]
+            negative = is_negative(seed.template)
             for slot, source in zip(seed.slots, seed.sources, strict=True):
                 self.counts[capability.id]["suggested"] += self.suggested[source.text]
                 tried = extended.get(source.text, ())
@@ -349,31 +393,60 @@ class FluentForm:
                     label, parsed = source.sentence.label, longer.parsed
                     if not search.still_meets(form, label, parsed, self.inputs.lexicon):
                         continue
+                    if negative and is_assertive(longer.extension.inserted):
+                        continue
                     expansion = compose.expansion_of(seed, template, slot, longer.extension, parsed)
                     if expansion is not None and expansion.text not in taken:
                         taken.add(expansion.text)
                         made.append(expansion)
         return made
 
+    def may_be_published(self, cases: Mapping[str, Collection[Label]]) -> Collection[str]:
+        """Those of a capability's expansions, or of its contrasts, that may be published.
+
+        As soon as annotators read one of them as a whole, two must have passed each; until then it
+        counts what they found of the sentences in them.
+
+        Args:
+            cases: the labels that are right, by the case's id.
+        """
+        annotations = self.annotations
+        if annotations is None or not self.whole or not any(map(annotations.of, cases)):
+            return cases
+        return [id for id, labels in cases.items() if annotations.passes(id, labels)]
+
     def choose(
         self, seeds: Mapping[str, Sequence[Seed]], expansions: Sequence[Expansion]
     ) -> dict[str, list[Family]]:
         """The families of each capability: seeds, the expansions to publish, contrasts."""
+        of_seed: defaultdict[str, list[Expansion]] = defaultdict(list)
+        for each in expansions:
+            # What was read in cases alone is known to be good there alone.
+            if not (self.whole and self.annotations) or any(map(self.annotations.of, each.ids)):
+                of_seed[each.seed_id].append(each)
+        passed: set[str] = set()
+        for group in seeds.values():
+            cases = {each.id: seed.labels for seed in group for each in of_seed[seed.id]}
+            passed.update(self.may_be_published(cases))
+        found = self.annotations if self.whole else None
+        is_varied = found is None or any(found.of(each.id) for each in expansions)
         chosen = choose.choose(
             [seed.id for group in seeds.values() for seed in group],
-            expansions,
+            [each for some in of_seed.values() for each in some if each.id in passed],
             per_seed=self.inputs.config.expansions,
             seed=self.inputs.config.seed,
+            domain_words=self.inputs.domain.own_words if is_varied else None,
         )
         families: dict[str, list[Family]] = {}
         for capability in self.capabilities:
             group = seeds[capability.id]
             taken = {seed.text for seed in group}
             taken.update(expansion.text for seed in group for expansion in chosen[seed.id])
+            contrasts = [contrast_of(seed, capability.form("fluent")) for seed in group]
+            published = self.may_be_published({each.id: each.labels for each in contrasts if each})
             families[capability.id] = []
-            for seed in group:
-                contrast = contrast_of(seed, capability.form("fluent"))
-                if contrast is not None and contrast.text in taken:
+            for seed, contrast in zip(group, contrasts, strict=True):
+                if contrast and (contrast.text in taken or contrast.id not in published):
                     contrast = None
                 if contrast is not None:
                     taken.add(contrast.text)

@@ -186,6 +186,15 @@ class Seed:
     wording: Mapping[str, str]
     number: int
 
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The corpus sentences that it is made of."""
+        return tuple(source.sentence.text for source in self.sources)
+
+    def takes_back(self, source: Source) -> bool:
+        """Whether the case says that what a sentence of it says is not so."""
+        return source.sentence.label not in self.labels
+
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
@@ -206,6 +215,11 @@ class Expansion:
     inserted: tuple[InsertedWord, ...]
     extension: Extension
     slot: str = ""
+
+    @property
+    def ids(self) -> tuple[str, str]:
+        """What annotators know it by, and the sentence in it."""
+        return self.id, self.extension.id
 
 
 @dataclass(frozen=True, slots=True)

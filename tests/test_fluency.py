@@ -75,7 +75,12 @@ def fluent_form() -> FluentForm:
         masks_per_sentence=1,
         mask_tags=tuple(WORDS),
     )
-    models = SimpleNamespace(tagger=TAGGER, parser=PARSER, mlm=EveryWord(), shift=shift)
+    models = SimpleNamespace(
+        tagger=TAGGER,
+        parser=PARSER,
+        mlm=EveryWord(),
+        shifts=lambda text, longer: [shift(text, each) for each in longer],
+    )
     loaded = cast(LoadedModels, models)
     inputs = Inputs(config, load_domain("film"), (), (), Lexicon.load(), GRAMMAR, loaded, {})
     return FluentForm(inputs, (), cast(KeptModels, models), None)

@@ -20,7 +20,7 @@ from s2lct.builder.config import BuildConfig
 from s2lct.builder.fluent_form import TRIED_FOR_A_SEED, FluentForm, Inputs, Pool
 from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.grammar import ReferenceGrammar
-from s2lct.builder.language.lexicon import Lexicon, shift
+from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import parsed_sentences
 from s2lct.builder.records import Sentence, Source
 from s2lct.builder.stages import search
@@ -54,7 +54,7 @@ def corpus_of(labelled: Sequence[tuple[str, str, float | None]]) -> list[Sentenc
 
 
 def form_of(tagger: StubTagger, seeds: int | str = "all") -> FluentForm:
-    models = SimpleNamespace(tagger=tagger, parser=StubParser(), shift=shift)
+    models = SimpleNamespace(tagger=tagger, parser=StubParser())
     inputs = SimpleNamespace(
         config=BuildConfig.checked(out="out", seeds=seeds),
         lexicon=Lexicon.load(),

@@ -16,6 +16,7 @@ from itertools import chain, cycle, islice
 
 from s2lct.builder.capabilities.schema import Form, Template, is_reply, operations_of
 from s2lct.builder.language.operations import NotApplicableError, operated
+from s2lct.builder.language.reach import has_referent
 from s2lct.builder.records import (
     Expansion,
     Extension,
@@ -32,6 +33,8 @@ from s2lct.suite.tables import without
 
 MOST_OF_A_SOURCE = 2
 """Seeds of a capability that one corpus sentence may be in."""
+MOST_OF_A_SUITE = 3
+"""Seeds of all capabilities that one corpus sentence may be in."""
 WORDINGS_TRIED = 4
 """Of sentences that stand together, before others take their place."""
 PARTNERS = 3
@@ -141,6 +144,7 @@ def seeds_of(
     *,
     most: int,
     accept: Callable[[Seed], bool],
+    used: Mapping[str, int] | None = None,
 ) -> list[Seed]:
     """Make up to ``most`` seeds, the slots evenly, the templates by their weights.
 
@@ -153,6 +157,8 @@ def seeds_of(
         pools: for each slot, the sentences in drawing order; gone through more than once.
         most: how many seeds to make.
         accept: whether a seed may be taken.
+        used: in how many seeds of other capabilities a corpus sentence is, by its text: those
+            that are in fewer come first, and none gets into more than `MOST_OF_A_SUITE`.
 
     Returns:
         Seeds of distinct text; no corpus sentence is in more than `MOST_OF_A_SOURCE` of them.
@@ -160,7 +166,7 @@ def seeds_of(
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, template in enumerate(form.templates):
         groups.setdefault(tuple(sorted(set(template.slots))), []).append(number)
-    drawing = _Drawing(capability, form, accept)
+    drawing = _Drawing(capability, form, accept, used or {})
     streams = [
         drawing.stream([pools[slot] for slot in slots], slots, numbers)
         for slots, numbers in groups.items()
@@ -179,10 +185,17 @@ def seeds_of(
 class _Drawing:
     """What was used how often while a capability's seeds are drawn."""
 
-    def __init__(self, capability: str, form: Form, accept: Callable[[Seed], bool]) -> None:
+    def __init__(
+        self,
+        capability: str,
+        form: Form,
+        accept: Callable[[Seed], bool],
+        used: Mapping[str, int],
+    ) -> None:
         self._capability = capability
         self._form = form
         self._accept = accept
+        self._used = used
         self._of_sentence: Counter[str] = Counter()
         self._texts: set[str] = set()
 
@@ -190,13 +203,18 @@ class _Drawing:
         self, columns: Sequence[Iterable[Source]], slots: Sequence[str], numbers: Sequence[int]
     ) -> Iterator[Seed]:
         """Seeds of templates over the same slots; every sentence once, then once more."""
-        for most in range(1, MOST_OF_A_SOURCE + 1):
+        for most in range(1, (MOST_OF_A_SUITE if self._used else MOST_OF_A_SOURCE) + 1):
             for sources in _tuples(columns):
-                if any(self._of_sentence[s.sentence.text] >= most for s in sources):
+                if not all(self._is_left(source.sentence.text, most) for source in sources):
                     continue
                 found = self._first(dict(zip(slots, sources, strict=True)), numbers)
                 if found is not None:
                     yield found
+
+    def _is_left(self, text: str, most: int) -> bool:
+        """Whether a sentence is in fewer seeds than that, and may be in one more."""
+        here = self._of_sentence[text]
+        return here < MOST_OF_A_SOURCE and here + self._used.get(text, 0) < most
 
     def _first(self, filled: Mapping[str, Source], numbers: Sequence[int]) -> Seed | None:
         """The first acceptable seed among the wordings that apply."""
@@ -205,6 +223,8 @@ class _Drawing:
             try:
                 seed = seed_of(self._capability, self._form, number, wording, filled)
             except NotApplicableError:
+                continue
+            if not any(has_referent(seed.template, source.parsed) for source in seed.sources):
                 continue
             applied += 1
             if applied > WORDINGS_TRIED:

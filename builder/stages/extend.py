@@ -8,7 +8,7 @@ the origin, an extension must have the right tags, be neutral, and be parsed as 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 
@@ -59,6 +59,7 @@ def masked_extensions(
     masks_per_sentence: int | None,
     suggestions: int,
     barred: AbstractSet[str] = ABOUT_GROUPS,
+    tried: Callable[[str], bool] = lambda text: True,
     seed: int,
 ) -> list[list[Extension]]:
     """Extensions by the masked language model, the likeliest words of each masked sentence.
@@ -73,18 +74,23 @@ def masked_extensions(
         masks_per_sentence: most masks in one of them.
         suggestions: words asked for a mask, of which `WORDS_OF_A_MASK` are taken.
         barred: words that are not inserted.
+        tried: says which of the texts with masks are filled at all.
         seed: of the random draw.
     """
     masked = [
-        mask(
-            sentence_id(source.text),
-            source.parsed,
-            grammar,
-            most=masks,
-            masks_per_sentence=masks_per_sentence,
-            tags=tags,
-            seed=seed,
-        )
+        [
+            each
+            for each in mask(
+                sentence_id(source.text),
+                source.parsed,
+                grammar,
+                most=masks,
+                masks_per_sentence=masks_per_sentence,
+                tags=tags,
+                seed=seed,
+            )
+            if tried(each.text)
+        ]
         for source in sources
     ]
 
