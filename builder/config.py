@@ -106,6 +106,11 @@ class BuildConfig(BaseModel):
         return self
 
     @property
+    def is_of_others(self) -> bool:
+        """Whether the corpus is none of those whose sentences have been read and are known."""
+        return self.corpus != EMBEDDED and not self.corpus.startswith("sst:")
+
+    @property
     def suite_version(self) -> str:
         """The version that is written into the suite; publishing gives it another."""
         beside_sst = self.templates == "fluent" and self.corpus.startswith("sst:")
@@ -116,14 +121,10 @@ class BuildConfig(BaseModel):
         """The files of annotations that decide what is kept; none where there are none."""
         if self.annotations or self.unread or self.templates == "paper":
             return self.annotations
-        if self.is_own_corpus or self.domain != FILM or self.neutral not in ("none", SUBJECTIVITY):
+        is_worded_so = self.domain == FILM
+        if self.is_of_others or not is_worded_so or self.neutral not in ("none", SUBJECTIVITY):
             return ()
         return tuple(sorted(SHIPPED_ANNOTATIONS.glob("*.jsonl")))
-
-    @property
-    def is_own_corpus(self) -> bool:
-        """Whether it is a corpus of the user's, which the shipped annotations know nothing of."""
-        return not (self.corpus == EMBEDDED or self.corpus.startswith("sst:"))
 
     def is_annotated(self, capability: str) -> bool:
         """Whether the files of annotations were made for a capability.
