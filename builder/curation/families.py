@@ -18,7 +18,7 @@ READ_FOR_A_SEED = 7
 """Expansions of a seed that are read: of three about one is kept."""
 JUDGED_OF_A_SENTENCE = 8
 """Likeliest extensions of a sentence, beside those that passed, which the judge looks at."""
-LEAST_PRECISION = 0.85
+LEAST_PRECISION = 0.8
 """Of the judge on those that it leaves."""
 
 
