@@ -21,6 +21,7 @@ from s2lct.builder.language.grammar import ReferenceGrammar, shipped_attachments
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.reach import is_assertive, is_negative, is_reached
 from s2lct.builder.models import parsed_sentences
+from s2lct.builder.models.opinions import opinions
 from s2lct.builder.records import (
     Expansion,
     Extended,
@@ -35,6 +36,7 @@ from s2lct.builder.stages import choose, compose, confirm, extend, judge, reduce
 from s2lct.builder.stages.compose import PAIRINGS, contrast_of
 from s2lct.builder.stages.judge import Judge
 from s2lct.builder.stages.mask import SUGGESTIONS
+from s2lct.builder.stages.soundness import is_sound
 from s2lct.engines import beside_each_other
 from s2lct.labels import Label
 from s2lct.progress import bar
@@ -117,7 +119,15 @@ class FluentForm:
         met = search.that_meet(
             candidates, rules, models.tagger, models.parser, self.inputs.lexicon, parsed=True
         )
-        return [Source(sentence, parsed) for sentence, parsed in met if parsed]
+        return self._sound([Source(sentence, parsed) for sentence, parsed in met if parsed])
+
+    def _sound(self, sources: Sequence[Source]) -> list[Source]:
+        """Those that show by themselves what they are, of a corpus that nobody has read."""
+        if self.annotations is not None or not self.inputs.config.is_of_others:
+            return list(sources)
+        sound = [each for each in sources if is_sound(each.parsed, self.inputs.grammar)]
+        opinion_of = opinions([each.text for each in sound])
+        return [each for each in sound if opinion_of[each.text].bears_out(each.sentence.label)]
 
     def passes(self, id: str, label: Label) -> bool:
         """Whether annotators passed a sentence; so it is where nobody annotated."""
@@ -167,10 +177,16 @@ class FluentForm:
         parsed = parsed_sentences(
             [text for _, text, _ in candidates], self.models.tagger, self.models.parser
         )
+        shorter_forms = [
+            (source.text, Source(source.sentence, shorter, longer))
+            for (source, _, longer), shorter in zip(candidates, parsed, strict=True)
+            if shorter is not None and search.is_complete_sentence(shorter)
+        ]
+        sound = set(map(id, self._sound([form for _, form in shorter_forms])))
         forms: dict[str, list[Source]] = {text: [] for text in sources}
-        for (source, _, longer), shorter in zip(candidates, parsed, strict=True):
-            if shorter is not None and search.is_complete_sentence(shorter):
-                forms[source.text].append(Source(source.sentence, shorter, longer))
+        for text, form in shorter_forms:
+            if id(form) in sound:
+                forms[text].append(form)
         # All at once: another capability may be composed beside this one.
         self.shorter.update(forms)
 
