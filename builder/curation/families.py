@@ -53,8 +53,9 @@ def families(
         for family in group:
             for case in family.expansions:
                 add(case, family.seed, family.seed.labels)
-            if family.contrast is not None:
-                add(family.contrast, family.seed, family.contrast.labels)
+            labels = family.labels_of_contrasts
+            for contrast in family.contrasts.values():
+                add(contrast, family.seed, labels)
     return [
         each for each in found.values() if annotations.state(each.item.id, each.labels) != "refused"
     ]
