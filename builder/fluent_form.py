@@ -9,17 +9,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from s2lct.builder.annotations import Annotations
 from s2lct.builder.capabilities.schema import Capability, Form, SearchRule
-from s2lct.builder.config import BuildConfig
-from s2lct.builder.corpus.collect import Corpus
-from s2lct.builder.domains import Domain
-from s2lct.builder.kept_models import KeptModels, LoadedModels
-from s2lct.builder.language.collocations import Collocations
-from s2lct.builder.language.grammar import ReferenceGrammar, shipped_attachments, shipped_bank
-from s2lct.builder.language.lexicon import FUNCTION_TAGS, Lexicon
+from s2lct.builder.inputs import Inputs
+from s2lct.builder.kept_models import KeptModels
+from s2lct.builder.language.grammar import shipped_attachments, shipped_bank
 from s2lct.builder.language.reach import has_referent, is_assertive, is_negative, is_reached
 from s2lct.builder.models import parsed_sentences
 from s2lct.builder.models.opinions import opinions
@@ -60,36 +55,6 @@ OF_A_SENTENCE = 2
 
 
 @dataclass(frozen=True)
-class Inputs:
-    """What a build is made of, annotations apart.
-
-    Attributes:
-        config: its options, the capabilities' ids as their files write them.
-        domain: what it speaks of.
-        capabilities: what is built.
-        corpora: the corpus, and the neutral sentences beside it.
-        lexicon: says what words mean.
-        grammar: says what may stand where.
-        loaded: the models.
-        recorded: what decides what is built, as JSON: options, fingerprints, versions.
-    """
-
-    config: BuildConfig
-    domain: Domain
-    capabilities: Sequence[Capability]
-    corpora: Sequence[Corpus]
-    lexicon: Lexicon
-    grammar: ReferenceGrammar
-    loaded: LoadedModels
-    recorded: dict[str, Any]
-
-    @property
-    def sentences(self) -> Sequence[Sentence]:
-        """The sentences of all corpora."""
-        return [sentence for corpus in self.corpora for sentence in corpus.sentences]
-
-
-@dataclass(frozen=True)
 class FluentForm:
     """What the steps share.
 
@@ -116,22 +81,6 @@ class FluentForm:
     shorter: dict[str, list[Source]] = field(default_factory=dict)
     candidates: dict[tuple[str, str], list[Sentence]] = field(default_factory=dict)
     whole: bool = True
-
-    @cached_property
-    def collocations(self) -> Collocations | None:
-        """What stood side by side in English and in the corpus; None for one that annotators read.
-
-        What they read of it was suggested without.
-        """
-        if not self.inputs.config.is_of_others:
-            return None
-        return Collocations.of(sentence.text for sentence in self.inputs.sentences)
-
-    @property
-    def _mask_tags(self) -> Sequence[str]:
-        """Tags that may become masks; for own corpora none of function words."""
-        tags = self.inputs.config.mask_tags
-        return [tag for tag in tags if tag not in FUNCTION_TAGS] if self.collocations else tags
 
     def select(self, rules: Sequence[SearchRule], candidates: Sequence[Sentence]) -> list[Source]:
         """Those of a slot's candidates that meet one of its rules, parsed."""
@@ -343,7 +292,7 @@ class FluentForm:
             self.models.parser,
             self.inputs.lexicon,
             self.inputs.grammar,
-            self._mask_tags,
+            self.inputs.mask_tags,
         )
 
     def _may_be_tried(self, extension: Extension, label: Label) -> bool:
@@ -367,12 +316,14 @@ class FluentForm:
             self.inputs.grammar,
             self.inputs.lexicon,
             self.models.mlm,
-            tags=self._mask_tags,
+            tags=self.inputs.mask_tags,
             masks=self.inputs.config.masks,
-            masks_per_sentence=1 if self.collocations else self.inputs.config.masks_per_sentence,
+            masks_per_sentence=1
+            if self.inputs.collocations
+            else self.inputs.config.masks_per_sentence,
             suggestions=SUGGESTIONS,
             barred=barred,
-            collocations=self.collocations,
+            collocations=self.inputs.collocations,
             tried=self._may_reach,
             seed=self.inputs.config.seed,
         )

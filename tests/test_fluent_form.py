@@ -17,7 +17,8 @@ from stub_models import StubParser, StubTagger
 
 from s2lct.builder.capabilities.schema import SearchRule
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.fluent_form import TRIED_FOR_A_SEED, FluentForm, Inputs, Pool
+from s2lct.builder.fluent_form import TRIED_FOR_A_SEED, FluentForm, Pool
+from s2lct.builder.inputs import Inputs
 from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from s2lct.builder.records import Token
+if TYPE_CHECKING:
+    from s2lct.builder.records import Token
 
 SHIPPED: Final = Path(__file__).parents[1] / "data" / "collocations.parquet"
 LEAST_GAIN: Final = 2.0
