@@ -13,6 +13,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Literal
@@ -20,7 +21,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from s2lct.errors import BuildError, S2lctWarning
-from s2lct.files import as_json_lines, check_file_out, write_bytes
+from s2lct.files import as_json_lines, check_file_out, sha256_of, write_bytes
 from s2lct.identity import content_id
 from s2lct.labels import Label
 from s2lct.suite.other_suites import rows_of_file
@@ -32,6 +33,8 @@ BEST = 2
 """The best grade of naturalness; at least two annotators have to give it."""
 MOST_TRAPS_PASSED = 0.1
 """Who calls more of the traps natural does not read."""
+REACHED = ".reached"
+"""What the file ends with that says what passing texts were made of."""
 Answer = Label | Literal["mixed"]
 State = Literal["passed", "refused", "open"]
 """Of a text; open is what another annotator decides."""
@@ -48,6 +51,7 @@ class Annotation(BaseModel):
         natural: `BEST` (2) if a fluent writer could have written every word, 1 if an editor would
             strike or change one, 0 if something is wrong.
         relevant: whether it shows its capability; None where none was asked about.
+        sentence: of an expansion, the id of the sentence in it with what was inserted.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -58,6 +62,7 @@ class Annotation(BaseModel):
     label: Answer
     natural: Annotated[int, Field(ge=0, le=BEST)]
     relevant: bool | None = None
+    sentence: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")] | None = None
 
 
 def trap_of(id: str) -> str:
@@ -73,7 +78,11 @@ class Annotations:
 
     Attributes:
         careless: who called too many traps natural, and what to say of that, by annotator.
+        reached: ids of the sentences, and of the texts with masks, of which something was made
+            that passes; None where that is not known. What is not among them needs no models.
     """
+
+    reached: frozenset[str] | None = None
 
     def __init__(self, annotations: Iterable[Annotation]) -> None:
         of_id: defaultdict[str, dict[str, Annotation]] = defaultdict(dict)
@@ -111,6 +120,8 @@ class Annotations:
         """
         found = cls(each for path in paths for each in read_file(path))
         found.warn_of_careless()
+        if len(paths) == 1:
+            found.reached = read_reached(*paths)
         return found
 
     def warn_of_careless(self) -> None:
@@ -143,6 +154,10 @@ class Annotations:
         """
         return self.state(id, labels) == "passed"
 
+    def may_reach(self, id: str) -> bool:
+        """Whether something that passes may be made of a sentence, or of a text with masks."""
+        return self.reached is None or id in self.reached
+
     def state(self, id: str, labels: Collection[Label]) -> State:
         """What annotators found so far; the arguments are those of `passes`.
 
@@ -155,6 +170,18 @@ class Annotations:
         if best >= LEAST_ANNOTATORS:
             return "passed"
         return "open" if best == len(found) else "refused"
+
+    @cached_property
+    def in_cases(self) -> frozenset[str]:
+        """The ids of longer sentences in whose cases annotators found no fault."""
+        return frozenset(
+            each.sentence
+            for found in self._of_id.values()
+            if sum(one.natural == BEST and bool(one.relevant) for one in found.values())
+            >= LEAST_ANNOTATORS
+            for each in found.values()
+            if each.sentence
+        )
 
     def agreement(self) -> tuple[int, float, float]:
         """Of texts by two annotators: how many, and how often label and grade are the same."""
@@ -182,6 +209,21 @@ def read_file(path: Path) -> list[Annotation]:
                 hint="an annotation is {id, reader, protocol, label, natural, relevant}",
             ) from error
     return found
+
+
+def write_reached(path: Path, reached: Collection[str]) -> None:
+    """Write `Annotations.reached` beside a file of annotations."""
+    lines = [sha256_of(path), *sorted(reached)]
+    write_bytes(path.with_suffix(REACHED), "\n".join(lines).encode() + b"\n")
+
+
+def read_reached(path: Path) -> frozenset[str] | None:
+    """What `write_reached` wrote; None if it did not, or the annotations have changed since."""
+    try:
+        made_for, *reached = path.with_suffix(REACHED).read_text(encoding="utf-8").split()
+    except (OSError, ValueError):
+        return None
+    return frozenset(reached) if made_for == sha256_of(path) else None
 
 
 class AnnotationFile:

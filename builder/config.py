@@ -106,6 +106,11 @@ class BuildConfig(BaseModel):
         return self
 
     @property
+    def is_of_others(self) -> bool:
+        """Whether the corpus is none of those whose sentences have been read and are known."""
+        return self.corpus != EMBEDDED and not self.corpus.startswith("sst:")
+
+    @property
     def suite_version(self) -> str:
         """The version that is written into the suite; publishing gives it another."""
         beside_sst = self.templates == "fluent" and self.corpus.startswith("sst:")
@@ -116,9 +121,8 @@ class BuildConfig(BaseModel):
         """The files of annotations that decide what is kept; none where there are none."""
         if self.annotations or self.unread or self.templates == "paper":
             return self.annotations
-        is_annotated = self.corpus == EMBEDDED or self.corpus.startswith("sst:")
         is_worded_so = self.domain == FILM
-        if not (is_annotated and is_worded_so) or self.neutral not in ("none", SUBJECTIVITY):
+        if self.is_of_others or not is_worded_so or self.neutral not in ("none", SUBJECTIVITY):
             return ()
         return tuple(sorted(SHIPPED_ANNOTATIONS.glob("*.jsonl")))
 

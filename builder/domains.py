@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -49,11 +49,12 @@ class Domain(BaseModel):
     def foreign_words(self) -> frozenset[str]:
         """Those of other domains, in both numbers."""
         others = {word for name in shipped_names() for word in shipped_domain(name).words}
-        return frozenset(
-            form
-            for word in others.difference(self.words)
-            for form in (word, f"{word[:-1]}ies" if word.endswith("y") else f"{word}s")
-        )
+        return _in_both_numbers(others.difference(self.words))
+
+    @property
+    def own_words(self) -> frozenset[str]:
+        """What belongs here, in both numbers."""
+        return _in_both_numbers({*self.words, *self.things})
 
     def templates(self, templates: Any) -> Any:
         """Those of a form's templates, as YAML has them, that have a wording here, so worded.
@@ -81,25 +82,42 @@ class Domain(BaseModel):
                     choices[name] = [text for one in wordings for text in self._wordings(one)]
                 if wordings and not choices[name]:
                     return None
-        if template.get("counterpart") is not None:
-            worded["counterpart"] = self._worded(template["counterpart"])
         return worded
 
     def _wordings(self, wording: Any) -> list[Any]:
-        """What a wording is here: one for each thing, place or person that it may name."""
-        if isinstance(wording, dict):
-            if not wording or not all(isinstance(text, str) for text in wording.values()):
-                raise ValueError(f"{wording!r}: write DOMAIN: TEXT, and quote what begins with {{")
-            wording = wording.get(self.name, wording.get(ELSE))
-        if not isinstance(wording, str):
-            return [] if wording is None else [wording]
-        fields = list(dict.fromkeys(match[1] for match in _FIELD.finditer(wording)))
-        of_fields = (getattr(self, _NAMED[field.lower()]) for field in fields)
-        return [_filled(wording, fields, chosen) for chosen in itertools.product(*of_fields)]
+        """What a wording, or a pair, is here: one for each thing, place or person that it names."""
+        texts = [self._text(each) for each in wording] if isinstance(wording, list) else []
+        text = None if texts else self._text(wording)
+        if None in texts or (not texts and text is None):
+            return []
+        written = [each for each in texts or [text] if isinstance(each, str)]
+        named = (match[1] for each in written for match in _FIELD.finditer(each))
+        fields = list(dict.fromkeys(named))
+        found = []
+        for chosen in itertools.product(*(getattr(self, _NAMED[f.lower()]) for f in fields)):
+            filled = [_filled(each, fields, chosen) for each in texts or [text]]
+            found.append(filled if texts else filled[0])
+        return found
+
+    def _text(self, wording: Any) -> Any:
+        """What of a wording is said in this domain, if anything."""
+        if not isinstance(wording, dict):
+            return wording
+        if not wording or not all(isinstance(text, str) for text in wording.values()):
+            raise ValueError(f"{wording!r}: write DOMAIN: TEXT, and quote what begins with {{")
+        return wording.get(self.name, wording.get(ELSE))
 
 
-def _filled(wording: str, fields: Sequence[str], chosen: Sequence[str]) -> str:
-    for field, text in zip(fields, chosen, strict=True):
+def _in_both_numbers(words: Iterable[str]) -> frozenset[str]:
+    return frozenset(
+        form
+        for word in words
+        for form in (word, f"{word[:-1]}ies" if word.endswith("y") else f"{word}s")
+    )
+
+
+def _filled(wording: Any, fields: Sequence[str], chosen: Sequence[str]) -> Any:
+    for field, text in zip(fields, chosen, strict=True) if isinstance(wording, str) else ():
         cased = text[:1].upper() + text[1:] if field[0].isupper() else text
         wording = wording.replace(f"{{{field}}}", cased)
     return wording

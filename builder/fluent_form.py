@@ -6,19 +6,18 @@ Each makes something of sentences and of nothing else; `s2lct.builder.pipeline` 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cached_property
 
 from s2lct.builder.annotations import Annotations
-from s2lct.builder.capabilities.schema import Capability, SearchRule
-from s2lct.builder.config import BuildConfig
-from s2lct.builder.corpus.collect import Corpus
-from s2lct.builder.domains import Domain
-from s2lct.builder.kept_models import KeptModels, LoadedModels
-from s2lct.builder.language.grammar import ReferenceGrammar, shipped_attachments, shipped_bank
-from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.capabilities.schema import Capability, Form, SearchRule
+from s2lct.builder.inputs import Inputs
+from s2lct.builder.kept_models import KeptModels
+from s2lct.builder.language.grammar import shipped_attachments, shipped_bank
+from s2lct.builder.language.reach import has_referent, is_assertive, is_negative, is_reached
 from s2lct.builder.models import parsed_sentences
+from s2lct.builder.models.opinions import opinions
 from s2lct.builder.records import (
     Expansion,
     Extended,
@@ -30,10 +29,12 @@ from s2lct.builder.records import (
     sentence_id,
 )
 from s2lct.builder.stages import choose, compose, confirm, extend, judge, reduce, search
-from s2lct.builder.stages.compose import PAIRINGS, contrast_of
+from s2lct.builder.stages.compose import PAIRINGS, contrast_of, contrasts_of_expansions
 from s2lct.builder.stages.judge import Judge
 from s2lct.builder.stages.mask import SUGGESTIONS
+from s2lct.builder.stages.soundness import is_sound
 from s2lct.engines import beside_each_other
+from s2lct.identity import shuffle_key
 from s2lct.labels import Label
 from s2lct.progress import bar
 
@@ -47,38 +48,10 @@ TRIED_FOR_A_SEED = 3
 """Sentences of a slot, for each seed wanted, that are used where nobody annotated them."""
 LEAST_DRAWN, LEAST_SHORTENED, MOST_DRAWN = 32, 8, 1_000
 """Sentences of a slot that are tagged and parsed, or shortened, together."""
+OTHERS_TRIED = 12
+"""Sentences that may stand in a case's contrast instead of its own."""
 OF_A_SENTENCE = 2
 """Forms of a sentence that a slot is filled with."""
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """What a build is made of, annotations apart.
-
-    Attributes:
-        config: its options, the capabilities' ids as their files write them.
-        domain: what it speaks of.
-        capabilities: what is built.
-        corpora: the corpus, and the neutral sentences beside it.
-        lexicon: says what words mean.
-        grammar: says what may stand where.
-        loaded: the models.
-        recorded: what decides what is built, as JSON: options, fingerprints, versions.
-    """
-
-    config: BuildConfig
-    domain: Domain
-    capabilities: Sequence[Capability]
-    corpora: Sequence[Corpus]
-    lexicon: Lexicon
-    grammar: ReferenceGrammar
-    loaded: LoadedModels
-    recorded: dict[str, Any]
-
-    @property
-    def sentences(self) -> Sequence[Sentence]:
-        """The sentences of all corpora."""
-        return [sentence for corpus in self.corpora for sentence in corpus.sentences]
 
 
 @dataclass(frozen=True)
@@ -95,6 +68,8 @@ class FluentForm:
         shorter: forms of sentences that were found already, by text.
         candidates: sentences that may fill a slot, as far as label, length and letters go, in
             drawing order, by capability and slot.
+        whole: whether expansions and contrasts must have passed as a whole; see
+            `may_be_published`.
     """
 
     inputs: Inputs
@@ -105,6 +80,7 @@ class FluentForm:
     suggested: Counter[str] = field(default_factory=Counter)
     shorter: dict[str, list[Source]] = field(default_factory=dict)
     candidates: dict[tuple[str, str], list[Sentence]] = field(default_factory=dict)
+    whole: bool = True
 
     def select(self, rules: Sequence[SearchRule], candidates: Sequence[Sentence]) -> list[Source]:
         """Those of a slot's candidates that meet one of its rules, parsed."""
@@ -112,11 +88,33 @@ class FluentForm:
         met = search.that_meet(
             candidates, rules, models.tagger, models.parser, self.inputs.lexicon, parsed=True
         )
-        return [Source(sentence, parsed) for sentence, parsed in met if parsed]
+        return self._sound([Source(sentence, parsed) for sentence, parsed in met if parsed])
+
+    def _sound(self, sources: Sequence[Source]) -> list[Source]:
+        """Those that show by themselves what they are, of a corpus that nobody has read."""
+        if self.annotations is not None or not self.inputs.config.is_of_others:
+            return list(sources)
+        sound = [each for each in sources if is_sound(each.parsed, self.inputs.grammar)]
+        opinion_of = opinions([each.text for each in sound])
+        return [each for each in sound if opinion_of[each.text].bears_out(each.sentence.label)]
 
     def passes(self, id: str, label: Label) -> bool:
         """Whether annotators passed a sentence; so it is where nobody annotated."""
         return self.annotations is None or self.annotations.passes(id, {label})
+
+    def _may_reach(self, text: str) -> bool:
+        """Whether annotators may have passed something that is made of a text."""
+        return self.annotations is None or self.annotations.may_reach(sentence_id(text))
+
+    @cached_property
+    def _that_may_serve(self) -> Sequence[Sentence]:
+        """Sentences of which annotators may have passed the whole or a shorter form."""
+        return [
+            sentence
+            for sentence in self.inputs.sentences
+            if self._may_reach(sentence.text)
+            or self.passes(sentence_id(sentence.text), sentence.label)
+        ]
 
     def forms(self, sources: Sequence[Source]) -> list[list[Source]]:
         """What seeds may use of each sentence: its shorter forms, and itself if it passes."""
@@ -134,6 +132,8 @@ class FluentForm:
         attached = shipped_attachments()
         candidates: list[tuple[Source, str, tuple[Extension, ...]]] = []
         for source in sources.values():
+            if not self._may_reach(source.text):
+                continue
             found = reduce.shortened(
                 source.parsed, self.inputs.grammar, self.inputs.lexicon, attached
             )
@@ -146,30 +146,37 @@ class FluentForm:
         parsed = parsed_sentences(
             [text for _, text, _ in candidates], self.models.tagger, self.models.parser
         )
+        shorter_forms = [
+            (source.text, Source(source.sentence, shorter, longer))
+            for (source, _, longer), shorter in zip(candidates, parsed, strict=True)
+            if shorter is not None and search.is_complete_sentence(shorter)
+        ]
+        sound = set(map(id, self._sound([form for _, form in shorter_forms])))
         forms: dict[str, list[Source]] = {text: [] for text in sources}
-        for (source, _, longer), shorter in zip(candidates, parsed, strict=True):
-            if shorter is not None and search.is_complete_sentence(shorter):
-                forms[source.text].append(Source(source.sentence, shorter, longer))
+        for text, form in shorter_forms:
+            if id(form) in sound:
+                forms[text].append(form)
         # All at once: another capability may be composed beside this one.
         self.shorter.update(forms)
 
-    def compose(self, capability: Capability) -> list[Seed]:
-        """The seeds of a capability."""
+    def compose(self, capability: Capability, used: Mapping[str, int] | None = None) -> list[Seed]:
+        """The seeds of a capability, beside those of others; see `compose.seeds_of`."""
         form = capability.form("fluent")
         pools: dict[str, Pool] = {}
         for name, rules in form.search.items():
             key = (capability.id, name)
             if key not in self.candidates:
                 self.candidates[key] = search.candidates(
-                    self.inputs.sentences, rules, self.inputs.config.seed, capability.id
+                    self._that_may_serve, rules, self.inputs.config.seed, capability.id
                 )
             pools[name] = Pool(self, rules, self.candidates[key])
 
         def accept(seed: Seed) -> bool:
+            lexicon = self.inputs.lexicon
             if not all(
-                search.still_meets(form, source.sentence.label, source.parsed, self.inputs.lexicon)
+                search.still_meets(form, source.sentence.label, source.parsed, lexicon)
                 for source in seed.sources
-            ):
+            ) or not self._is_sensible(seed):
                 return False
             if self.annotations is None or not seed.template:
                 return True
@@ -181,15 +188,31 @@ class FluentForm:
             pools,
             most=self.inputs.config.seeds,
             accept=accept,
+            used=used,
         )
         self.counts[capability.id]["found"] = sum(pool.found for pool in pools.values())
+        return seeds
+
+    def compose_all(self) -> dict[str, list[Seed]]:
+        """The seeds of all capabilities, of as many sentences as can be."""
+        progress = bar("compose", len(self.capabilities))
+        seeds: dict[str, list[Seed]] = {}
+        used: Counter[str] = Counter()
+        composed = beside_each_other(self.compose, self.capabilities)
+        for each, group in zip(self.capabilities, composed, strict=True):
+            if not used.keys().isdisjoint(text for seed in group for text in seed.sentences):
+                group = self.compose(each, used)
+            seeds[each.id] = group
+            used.update(text for seed in group for text in seed.sentences)
+            progress(1)
         return seeds
 
     def extend(self, sources: Sequence[Source]) -> dict[str, list[Extended]]:
         """The extensions of sentences, confirmed and judged, by the sentence's text."""
         annotated = self.annotations is not None
         found: dict[str, list[Extended]] = {}
-        for text, confirmed in self.confirmed(sources, self._may_be_tried):
+        reached = [source for source in sources if self._may_reach(source.text)]
+        for text, confirmed in self.confirmed(reached, self._may_be_tried):
             self.suggested[text] = len(confirmed)
             left = choose.that_leave_label(
                 text, confirmed, annotated=annotated, shifts=self.models.shifts
@@ -205,7 +228,23 @@ class FluentForm:
         self, sources: Sequence[Source], extended: Mapping[str, Sequence[Extended]]
     ) -> dict[str, list[Extended]]:
         """What authors wrote, then what a judge finds likely enough to be good, the best first."""
+        likely = self.likelihoods(sources, extended)
+        least = Judge.load().least(self.inputs.config.precision or 0)
+        return {
+            text: sorted(
+                (each for each in some if likely[each.extension] >= least),
+                key=lambda each: likely[each.extension],
+                reverse=True,
+            )
+            for text, some in extended.items()
+        }
+
+    def likelihoods(
+        self, sources: Sequence[Source], extended: Mapping[str, Sequence[Extended]]
+    ) -> dict[Extension, float]:
+        """How likely a judge finds each extension of sentences to be good; authors know."""
         parsed = {source.text: source.parsed for source in sources}
+        found = {each.extension: 1.0 for some in extended.values() for each in some}
         pairs = [
             (parsed[text], each)
             for text, some in extended.items()
@@ -214,20 +253,7 @@ class FluentForm:
         ]
         figures = judge.figures(pairs, self.models.mlm, self.inputs.grammar)
         judged = zip(pairs, Judge.load().probabilities(figures), strict=True)
-        likely = {each.extension: probability for (_, each), probability in judged}
-        least = Judge.load().least(self.inputs.config.precision or 0)
-
-        def probability(each: Extended) -> float:
-            return likely.get(each.extension, 1.0)
-
-        return {
-            text: sorted(
-                (each for each in some if probability(each) >= least),
-                key=probability,
-                reverse=True,
-            )
-            for text, some in extended.items()
-        }
+        return found | {each.extension: probability for (_, each), probability in judged}
 
     def confirmed(
         self, sources: Sequence[Source], tried: Callable[[Extension, Label], bool]
@@ -266,7 +292,7 @@ class FluentForm:
             self.models.parser,
             self.inputs.lexicon,
             self.inputs.grammar,
-            self.inputs.config.mask_tags,
+            self.inputs.mask_tags,
         )
 
     def _may_be_tried(self, extension: Extension, label: Label) -> bool:
@@ -276,7 +302,7 @@ class FluentForm:
         """
         if self.annotations is None:
             return extension.origin != "phrase"
-        return self.passes(extension.id, label)
+        return self.passes(extension.id, label) or extension.id in self.annotations.in_cases
 
     def _proposed(self, sources: Sequence[Source]) -> list[list[Extension]]:
         """Extensions of each sentence that were not tagged, parsed or annotated yet.
@@ -290,11 +316,15 @@ class FluentForm:
             self.inputs.grammar,
             self.inputs.lexicon,
             self.models.mlm,
-            tags=self.inputs.config.mask_tags,
+            tags=self.inputs.mask_tags,
             masks=self.inputs.config.masks,
-            masks_per_sentence=self.inputs.config.masks_per_sentence,
+            masks_per_sentence=1
+            if self.inputs.collocations
+            else self.inputs.config.masks_per_sentence,
             suggestions=SUGGESTIONS,
             barred=barred,
+            collocations=self.inputs.collocations,
+            tried=self._may_reach,
             seed=self.inputs.config.seed,
         )
         bank = shipped_bank()
@@ -324,6 +354,7 @@ class FluentForm:
         made: list[Expansion] = []
         for seed in seeds:
             template = form.templates[seed.number]
+            negative = is_negative(seed.template)
             for slot, source in zip(seed.slots, seed.sources, strict=True):
                 self.counts[capability.id]["suggested"] += self.suggested[source.text]
                 tried = extended.get(source.text, ())
@@ -333,37 +364,142 @@ class FluentForm:
                     label, parsed = source.sentence.label, longer.parsed
                     if not search.still_meets(form, label, parsed, self.inputs.lexicon):
                         continue
+                    if negative and is_assertive(longer.extension.inserted):
+                        continue
                     expansion = compose.expansion_of(seed, template, slot, longer.extension, parsed)
                     if expansion is not None and expansion.text not in taken:
                         taken.add(expansion.text)
                         made.append(expansion)
         return made
 
+    def may_be_published(self, cases: Mapping[str, Collection[Label]]) -> Collection[str]:
+        """Those of a capability's expansions, or of its contrasts, that may be published.
+
+        As soon as annotators read one of them as a whole, two must have passed each; until then it
+        counts what they found of the sentences in them.
+
+        Args:
+            cases: the labels that are right, by the case's id.
+        """
+        annotations = self.annotations
+        if annotations is None or not self.whole or not any(map(annotations.of, cases)):
+            return cases
+        return [id for id, labels in cases.items() if annotations.passes(id, labels)]
+
     def choose(
         self, seeds: Mapping[str, Sequence[Seed]], expansions: Sequence[Expansion]
     ) -> dict[str, list[Family]]:
         """The families of each capability: seeds, the expansions to publish, contrasts."""
+        of_seed: defaultdict[str, list[Expansion]] = defaultdict(list)
+        for each in expansions:
+            # What was read in cases alone is known to be good there alone.
+            if not (self.whole and self.annotations) or any(map(self.annotations.of, each.ids)):
+                of_seed[each.seed_id].append(each)
+        passed: set[str] = set()
+        for group in seeds.values():
+            cases = {each.id: seed.labels for seed in group for each in of_seed[seed.id]}
+            passed.update(self.may_be_published(cases))
+        found = self.annotations if self.whole else None
+        is_varied = found is None or any(found.of(each.id) for each in expansions)
         chosen = choose.choose(
             [seed.id for group in seeds.values() for seed in group],
-            expansions,
+            [each for some in of_seed.values() for each in some if each.id in passed],
             per_seed=self.inputs.config.expansions,
             seed=self.inputs.config.seed,
+            domain_words=self.inputs.domain.own_words if is_varied else None,
         )
-        families: dict[str, list[Family]] = {}
-        for capability in self.capabilities:
-            group = seeds[capability.id]
-            taken = {seed.text for seed in group}
-            taken.update(expansion.text for seed in group for expansion in chosen[seed.id])
-            families[capability.id] = []
-            for seed in group:
-                contrast = contrast_of(seed, capability.form("fluent"))
-                if contrast is not None and contrast.text in taken:
-                    contrast = None
-                if contrast is not None:
+        return {
+            capability.id: self._families(capability, seeds[capability.id], chosen)
+            for capability in self.capabilities
+        }
+
+    def _families(
+        self,
+        capability: Capability,
+        seeds: Sequence[Seed],
+        expansions: Mapping[str, Sequence[Expansion]],
+    ) -> list[Family]:
+        """A capability's seeds with their expansions, and the contrasts of both."""
+        found = self._contrasts(seeds, expansions, capability.form("fluent"))
+        families = [Family(seed, tuple(expansions[seed.id]), found) for seed in seeds]
+        taken = {case.text for family in families for case in family.cases}
+        published: set[str] = set()
+        for some in ([family.cases[:1] for family in families], [f.expansions for f in families]):
+            labels = {
+                found[case.id].id: family.labels_of_contrasts
+                for family, cases in zip(families, some, strict=True)
+                for case in cases
+                if case.id in found
+            }
+            published.update(self.may_be_published(labels))
+        for number, family in enumerate(families):
+            contrasts: dict[str, Seed | Expansion] = {}
+            for case in family.cases:
+                contrast = found.get(case.id)
+                if contrast and contrast.text not in taken and contrast.id in published:
                     taken.add(contrast.text)
-                family = Family(seed, tuple(chosen[seed.id]), contrast)
-                families[capability.id].append(family)
+                    contrasts[case.id] = contrast
+                elif case is family.seed:
+                    break
+            families[number] = replace(family, contrasts=contrasts)
         return families
+
+    def _contrasts(
+        self, seeds: Sequence[Seed], expansions: Mapping[str, Sequence[Expansion]], form: Form
+    ) -> dict[str, Seed | Expansion]:
+        """The contrasts of cases, by the cases' ids, whatever their texts."""
+        found: dict[str, Seed | Expansion] = {}
+        of_other_sentences: dict[str, dict[str, tuple[Seed, str]]] = {}
+        for seed in seeds:
+            template = form.templates[seed.number]
+            if not (others := template.slots_of_contrast):
+                contrast = contrast_of(seed, template)
+                if contrast is not None and self._is_sensible(contrast):
+                    longer = list(expansions[seed.id])
+                    if is_negative(contrast.template):
+                        longer = [e for e in longer if not is_assertive(e.extension.inserted)]
+                    found[seed.id] = contrast
+                    found.update(contrasts_of_expansions(longer, contrast, template))
+                continue
+            (slot,) = others
+            of_slot = of_other_sentences.setdefault(slot, {})
+            of_slot[seed.id] = seed, seed.text
+            for case in expansions[seed.id]:
+                of_slot[case.id] = seed, case.text
+        for slot, of_slot in of_other_sentences.items():
+            of_length = self._of_length(form.search[slot])
+            cases = {id: (seed, _as_long(text, of_length)) for id, (seed, text) in of_slot.items()}
+            for _ in range(OTHERS_TRIED):
+                tried = {
+                    id: (seed, next(others, None))
+                    for id, (seed, others) in cases.items()
+                    if id not in found
+                }
+                distinct = {each.text: each for _, each in tried.values() if each is not None}
+                sources = self.select(form.search[slot], list(distinct.values()))
+                met = {source.sentence.text: source for source in sources}
+                for id, (seed, other) in tried.items():
+                    if other is not None and other.text in met:
+                        filled = {slot: met[other.text]}
+                        contrast = contrast_of(seed, form.templates[seed.number], filled)
+                        if contrast is not None and self._is_sensible(contrast):
+                            found[id] = contrast
+        return found
+
+    def _is_sensible(self, case: Seed) -> bool:
+        """Whether a case takes back all that it takes back any of, and its *it* is something."""
+        return all(
+            not case.takes_back(source) or is_reached(source.parsed, self.inputs.lexicon)
+            for source in case.sources
+        ) and any(has_referent(case.template, source.parsed) for source in case.sources)
+
+    def _of_length(self, rules: Sequence[SearchRule]) -> Mapping[int, Sequence[Sentence]]:
+        """Sentences that may meet one of a slot's rules, by their number of words."""
+        of_length: defaultdict[int, list[Sentence]] = defaultdict(list)
+        for sentence in search.candidates(self.inputs.sentences, rules, 0):
+            if self.passes(sentence_id(sentence.text), sentence.label):
+                of_length[len(sentence.text.split())].append(sentence)
+        return of_length
 
 
 class Pool:
@@ -389,7 +525,7 @@ class Pool:
         if config.seeds <= PAIRINGS:
             self._most = PAIRINGS
             if form.annotations is None:
-                self._most = min(PAIRINGS, config.seeds * TRIED_FOR_A_SEED)
+                self._most = min(PAIRINGS, max(LEAST_SHORTENED, config.seeds * TRIED_FOR_A_SEED))
         self._seen = 0
         self._sources: list[Source] = []
         self._forms: list[list[Source]] = []
@@ -419,3 +555,13 @@ class Pool:
             self._sources += self._form.select(self._rules, batch)
         self._forms += self._form.forms(self._sources[done:wanted])
         return len(self._forms) > done
+
+
+def _as_long(text: str, of_length: Mapping[int, Sequence[Sentence]]) -> Iterator[Sentence]:
+    """Sentences by their number of words, those about as long as a text first."""
+    words = len(text.split())
+    for length in sorted(of_length, key=lambda length: (abs(length - words), length)):
+        yield from sorted(
+            of_length[length],
+            key=lambda sentence: shuffle_key(0, "contrast", text, sentence.text),
+        )

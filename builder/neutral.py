@@ -14,7 +14,7 @@ from typing import Any
 from s2lct.builder.corpus.collect import Corpus, corpus_of
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.language.fluency import known_words, proper_words
-from s2lct.builder.language.natural_text import detokenise, sentence_case
+from s2lct.builder.language.natural_text import detokenised, sentence_case
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
 
@@ -57,12 +57,15 @@ def _read_subjectivity() -> Corpus:
     have, is left out, since a name in it would lack its capital.
     """
     lines = _lines()
-    sentences = [
-        Sentence(
-            "subjectivity", f"plot-{number}", sentence_case(detokenise(line)), "neutral", raw=line
-        )
+    numbered = [
+        (number, line)
         for number, line in enumerate(lines, start=1)
         if _PLAIN.fullmatch(line.strip()) and not any(map(_may_be_name, _WORD.findall(line)))
+    ]
+    texts = detokenised([line for _, line in numbered])
+    sentences = [
+        Sentence("subjectivity", f"plot-{number}", sentence_case(text), "neutral", raw=line)
+        for (number, line), text in zip(numbered, texts, strict=True)
     ]
     return corpus_of(
         "subjectivity",

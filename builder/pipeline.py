@@ -17,7 +17,8 @@ from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.collect import without_conflicts
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.domains import load_domain
-from s2lct.builder.fluent_form import FluentForm, Inputs
+from s2lct.builder.fluent_form import FluentForm
+from s2lct.builder.inputs import Inputs
 from s2lct.builder.kept_models import KeptModels, LoadedModels
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
@@ -28,7 +29,7 @@ from s2lct.builder.stages import choose, compose, confirm, search
 from s2lct.builder.stages.compose import PAIRINGS
 from s2lct.builder.stages.mask import fill, mask
 from s2lct.cache import Cache
-from s2lct.engines import Engine, InProcess, RayEngine, beside_each_other
+from s2lct.engines import Engine, InProcess, RayEngine
 from s2lct.errors import BuildError, SuiteError
 from s2lct.files import check_folder_out, check_only_ours, locked, sha256_of, whole_folder
 from s2lct.identity import fingerprint_of, package_fingerprint
@@ -189,12 +190,7 @@ def _fluent_rows(inputs: Inputs, models: KeptModels, counted: Mapping[str, Count
 
 def fluent_families(form: FluentForm) -> dict[str, list[Family]]:
     """The families of each capability."""
-    progress = bar("compose", len(form.capabilities))
-    seeds: dict[str, list[Seed]] = {}
-    composed = beside_each_other(form.compose, form.capabilities)
-    for each, group in zip(form.capabilities, composed, strict=True):
-        seeds[each.id] = group
-        progress(1)
+    seeds = form.compose_all()
     used: dict[str, Source] = {
         source.text: source for group in seeds.values() for seed in group for source in seed.sources
     }

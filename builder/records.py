@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from s2lct.builder.language.grammar import Node, read_tree
@@ -186,6 +186,15 @@ class Seed:
     wording: Mapping[str, str]
     number: int
 
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The corpus sentences that it is made of."""
+        return tuple(source.sentence.text for source in self.sources)
+
+    def takes_back(self, source: Source) -> bool:
+        """Whether the case says that what a sentence of it says is not so."""
+        return source.sentence.label not in self.labels
+
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
@@ -198,6 +207,7 @@ class Expansion:
         inserted: the words, from left to right, with their places in ``text``.
         extension: of the sentence in ``slot``; in the paper form, of the whole seed.
         slot: whose sentence was extended; empty in the paper form.
+        extended: that sentence, parsed anew; None in the paper form.
     """
 
     id: str
@@ -206,15 +216,35 @@ class Expansion:
     inserted: tuple[InsertedWord, ...]
     extension: Extension
     slot: str = ""
+    extended: ParsedSentence | None = None
+
+    @property
+    def ids(self) -> tuple[str, str]:
+        """What annotators know it by, and the sentence in it."""
+        return self.id, self.extension.id
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A seed, its expansions, and the same case with the opposite label, if there is one."""
+    """A seed, its expansions, and the contrasts of these cases, by a case's id.
+
+    An expansion's is an expansion of the seed's contrast, or a contrast made of another sentence.
+    """
 
     seed: Seed
     expansions: tuple[Expansion, ...]
-    contrast: Seed | None = None
+    contrasts: Mapping[str, Seed | Expansion] = field(default_factory=dict)
+
+    @property
+    def cases(self) -> tuple[Seed | Expansion, ...]:
+        """The seed and the expansions."""
+        return self.seed, *self.expansions
+
+    @property
+    def labels_of_contrasts(self) -> tuple[Label, ...]:
+        """The labels that pass the contrasts."""
+        contrast = self.contrasts.get(self.seed.id)
+        return contrast.labels if isinstance(contrast, Seed) else ()
 
 
 def sentence_id(text: str) -> str:

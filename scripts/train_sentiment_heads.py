@@ -2,7 +2,7 @@
 
 Usage::
 
-    python scripts/train_sentiment_heads.py --sst PATH --out leaderboard/weights
+    python scripts/train_sentiment_heads.py --sst PATH --out builder/models/weights
 """
 
 from __future__ import annotations
@@ -22,10 +22,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.corpus.read import read_corpus
-from s2lct.builder.models.shipped import ENCODER_SHA256, encoder_path
-from s2lct.files import sha256_of, write_bytes
-from s2lct.hub_calls import pretrained
-from s2lct.leaderboard.models.sentiment_head import (
+from s2lct.builder.models.sentiment_head import (
     CLASSES,
     FEATURES,
     MAX_PIECES,
@@ -34,6 +31,9 @@ from s2lct.leaderboard.models.sentiment_head import (
     load_head,
     pooled,
 )
+from s2lct.builder.models.shipped import ENCODER_SHA256, encoder_path
+from s2lct.files import sha256_of, write_bytes
+from s2lct.hub_calls import pretrained
 
 SOURCE = (
     "Stanford Sentiment Treebank v1 (Socher et al., Recursive Deep Models for Semantic "

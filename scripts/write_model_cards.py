@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[1]
 TEMPLATES = {
     "builder/models/weights/masked_lm": "masked_lm.md.jinja",
     "builder/models/weights/parser": "parser.md.jinja",
-    "leaderboard/weights/sentiment_2class": "sentiment.md.jinja",
-    "leaderboard/weights/sentiment_3class": "sentiment.md.jinja",
+    "builder/models/weights/sentiment_2class": "sentiment.md.jinja",
+    "builder/models/weights/sentiment_3class": "sentiment.md.jinja",
 }
 
 

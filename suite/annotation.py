@@ -53,12 +53,13 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A text that questions are about, and what it is to show."""
+    """A text that questions are about, what it is to show, and the id of a sentence in it."""
 
     id: str
     text: str
     title: str = ""
     description: str = ""
+    sentence: str = ""
 
 
 @dataclass(frozen=True, slots=True)

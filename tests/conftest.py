@@ -28,7 +28,7 @@ from hypothesis import HealthCheck, settings
 from stub_models import stub_models
 
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.corpus import read, sst
+from s2lct.builder.language import natural_text
 from s2lct.builder.pipeline import build_suite
 from s2lct.files import write_text
 
@@ -41,8 +41,7 @@ settings.load_profile("s2lct")
 # It makes every command anew from its annotations whenever one is invoked, which takes 0.1 s.
 typer.testing._get_command = functools.cache(typer.testing._get_command)
 # Corpora are read again and again in one process: 8,485 sentences of the embedded one in 5 s.
-for reader in (read, sst):
-    reader.detokenise = functools.cache(reader.detokenise)
+natural_text.detokenise = functools.cache(natural_text.detokenise)
 
 # Files that take longest go first: a worker that is left with one of them at the end works alone.
 LONGEST = (

@@ -15,6 +15,7 @@ from itertools import pairwise
 from unittest.mock import patch
 from zlib import crc32
 
+from s2lct.builder.language.lexicon import vader
 from s2lct.builder.models import EMBEDDED
 from s2lct.builder.records import Token
 
@@ -38,8 +39,9 @@ _WORDS = {
     "NN": "evening acting writing opening series mess",
 }
 _FILLINGS = (
-    *("also", "camera", "central", "distinctly", "family", "feature", "gas", "indeed", "never"),
-    *("police", "radio", "rural", "school", "short", "the", "two", "ultimately", "wooden"),
+    *("also", "camera", "central", "distinctly", "family", "feature", "female", "gas", "indeed"),
+    *("local", "never", "opening", "police", "radio", "rural", "school", "service", "short"),
+    *("student", "supporting", "the", "two", "ultimately", "wooden"),
 )
 _TAG_OF = {word: tag for tag, words in _WORDS.items() for word in words.split()}
 _TAG_BY_SUFFIX = {"ly": "RB", "ing": "VBG", "ed": "VBN", "ous": "JJ", "ful": "JJ", "s": "NNS"}
@@ -176,6 +178,8 @@ class StubMaskedLM:
 @contextmanager
 def stub_models() -> Iterator[None]:
     """Meanwhile every embedded model is a stub; other names load what they name."""
+    from s2lct.builder import fluent_form
+    from s2lct.builder.models import opinions
     from s2lct.builder.models.benepar_parser import BeneparParser
     from s2lct.builder.models.masked_lm import TransformersMaskedLM
     from s2lct.builder.models.spacy_tagger import SpacyTagger
@@ -188,7 +192,14 @@ def stub_models() -> Iterator[None]:
         ):
             load = partial(_loaded, stub, owner.load)
             patches.enter_context(patch.object(owner, "load", load))
+        patches.enter_context(patch.object(opinions, "by_classifier", _by_vader))
+        # The stub parser's trees are flatter than those of treebanks.
+        patches.enter_context(patch.object(fluent_form, "is_sound", lambda parsed, grammar: True))
         yield
+
+
+def _by_vader(texts: Sequence[str]) -> Iterator[tuple[int, float]]:
+    yield from enumerate(map(vader(), texts))
 
 
 def _loaded(stub: object, load: Callable[..., object], name: str, **options: object) -> object:

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from s2lct.builder.annotations import Annotation, AnnotationFile, Annotations, trap_of
+from s2lct.builder.annotations import (
+    Annotation,
+    AnnotationFile,
+    Annotations,
+    read_reached,
+    trap_of,
+    write_reached,
+)
+from s2lct.builder.config import SHIPPED_ANNOTATIONS
 from s2lct.builder.curation.language_models import annotations_in
 from s2lct.builder.curation.sheets import Candidate, unread, with_traps
 from s2lct.errors import S2lctError
@@ -137,3 +145,21 @@ def test_agreement_is_of_what_two_annotated() -> None:
     both = [annotation(IDS[n // 2], *each) for n, each in enumerate(given)]
     alone = annotation(IDS[5], "a")
     assert Annotations([*both, alone]).agreement() == (2, 0.5, 0.5)
+
+
+def test_what_was_reached_is_known_of_these_annotations_alone(tmp_path: Path) -> None:
+    path = tmp_path / "read.jsonl"
+    AnnotationFile(path).append([annotation(IDS[0], "a"), annotation(IDS[0], "b")])
+    assert Annotations.read([path]).may_reach(IDS[2])
+    write_reached(path, [IDS[1]])
+    known = Annotations.read([path])
+    assert [known.may_reach(id) for id in IDS[:3]] == [False, True, False]
+    AnnotationFile(path).append([annotation(IDS[3], "a")])
+    assert Annotations.read([path]).may_reach(IDS[2])
+
+
+def test_what_was_reached_is_known_of_the_shipped_annotations() -> None:
+    """``python scripts/index_annotations.py`` writes it anew; without it builds take longer."""
+    assert [read_reached(path) is not None for path in SHIPPED_ANNOTATIONS.glob("*.jsonl")] == [
+        True
+    ]

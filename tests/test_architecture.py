@@ -16,13 +16,13 @@ from typecheck import FOLDERS, package_of_links  # noqa: E402
 
 MOST_LINES = {
     "core": 1_455,
-    "suite": 2_065,
-    "builder": 9_650,
-    "leaderboard": 6_450,
+    "suite": 2_250,
+    "builder": 11_200,
+    "leaderboard": 6_600,
     "analysis": 5_200,
     "dataset_script": 1_000,
     "cards cli": 1_000,
-    "tests": 15_500,
+    "tests": 16_300,
 }
 LONGEST_MODULE = 600
 MOST_MODULES = 170

@@ -118,13 +118,9 @@ def error_of(path: Path) -> CapabilityError:
         ((*TEMPLATE, "text"), "{P|negate|backshift}", "changes its verb twice"),
         ((*TEMPLATE, "text"), "{P} but {Q|denial}", "needs Q elsewhere"),
         ((*TEMPLATE, "weight"), 0, "weight"),
-        ((*TEMPLATE, "counterpart"), {"text": "{Q}", "passes": ["negative"]}, "its slots"),
-        ((*TEMPLATE, "counterpart"), {"text": "{P}", "passes": "label of Q"}, "label of no slot"),
-        (
-            (*TEMPLATE, "counterpart"),
-            {"text": "{c} {P}", "choices": {"c": ["No."]}, "passes": ["negative"]},
-            "as many wordings",
-        ),
+        ((*TEMPLATE, "contrast"), {"text": "{Q}", "passes": ["negative"]}, "uses Q"),
+        ((*TEMPLATE, "contrast"), {"text": "{P}", "passes": "denial of Q"}, "has no slot Q"),
+        ((*TEMPLATE, "choices"), {"who": [["my ally", "my foe"]]}, "in pairs, but no contrast"),
         ((*TEMPLATE, "rewrite"), {"P": {"find": "It", "replace": ["\\9"]}}, "does not go with"),
     ],
 )

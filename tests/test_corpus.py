@@ -275,6 +275,7 @@ def test_what_is_no_plain_sentence_is_set_aside_by_reason(
         "Great sound": "fragments",
         "It is a great phone, it never breaks.": "two sentences in one",
         "If it breaks, they send a great new one.": None,
+        "Sound The the sound is great.": "repeated words",
         "I recomend this great phone.": "unknown spelling",
         "The iPhone has great bluetoothx.": "unknown spelling",
     }
@@ -312,7 +313,7 @@ def test_the_best_sentences_serve_first_whatever_the_seed(tmp_path: Path) -> Non
     rows = [f"{text},pos" for text in (wrong, *good)]
     spec = write_csv(tmp_path / "x.csv", "text,label", *rows)
     corpus = read_corpus(spec, cleaned=True)
-    assert "1 whose label both contradict" in corpus.description
+    assert "1 whose label they contradict" in corpus.description
     rule = SearchRule(label="positive")
     orders = [[s.text for s in candidates(corpus.sentences, [rule], seed)] for seed in (1, 1, 2)]
     assert orders[0] == orders[1] != orders[2]

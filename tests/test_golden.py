@@ -85,7 +85,9 @@ class Golden:
     def run(self, command: str, *, status: int = 0) -> str:
         """What ``s2lct`` prints."""
         with chdir(self.folder), patch.object(nltk.data, "path", [str(SHARED / "nltk_data")]):
-            done = CliRunner().invoke(app, command.split(), env={"COLUMNS": "200"})
+            # Other tests' stubs answer in the name of the embedded models.
+            env = {"COLUMNS": "200", "S2LCT_CACHE": str(self.folder / "cache")}
+            done = CliRunner().invoke(app, command.split(), env=env)
         assert done.exit_code == status, done.output
         return done.stdout
 

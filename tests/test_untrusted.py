@@ -63,7 +63,7 @@ def test_another_sentiment_head_is_refused(
 ) -> None:
     from safetensors.torch import load_file, save_file
 
-    from s2lct.leaderboard.models import sentiment_head
+    from s2lct.builder.models import sentiment_head
     from s2lct.leaderboard.models.load import load_classifier
 
     path = sentiment_head.head_path(name)

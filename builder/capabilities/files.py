@@ -22,6 +22,8 @@ from s2lct.suite.capability_ids import spelled
 from s2lct.suite.other_suites import CheckListCase
 
 _NEUTRAL = Domain()
+_SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The fast one, where PyYAML was compiled with it."""
 _TYPE_NAME = re.compile(r"\[|^str$")
 
 
@@ -33,7 +35,7 @@ def read_capability(path: Path, domain: Domain = _NEUTRAL) -> Capability:
     """
     hint = "mend it; `s2lct capabilities --show LC4` prints a file that fits"
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+        data = yaml.load(path.read_text(encoding="utf-8-sig"), Loader=_SAFE)
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         reason = plain(" ".join(str(error).split()), 300) or type(error).__name__
         raise CapabilityError(f"{path}: cannot be read as YAML: {reason}", hint=hint) from error

@@ -31,6 +31,12 @@ _WORD_CLASS = re.compile(
     r"(?P<sentiment>positive|neutral|negative) (?P<pos>[a-z]+(?:/[a-z]+)*)"
     r"(?: >= (?P<strength>0\.\d+))?"
 )
+_OF_SLOT = re.compile(r"(label|denial) of \w+")
+_DENIED: Mapping[Label, tuple[Label, ...]] = {
+    "negative": ("positive", "neutral"),
+    "neutral": ("neutral",),
+    "positive": ("negative",),
+}
 _FIELD = re.compile(r"\{(?P<name>[A-Za-z_]+)(?P<operations>(?:\|[a-z ]+)*)\}")
 
 
@@ -134,10 +140,17 @@ def _distinct(value: tuple[Any, ...]) -> tuple[Any, ...]:
     return value
 
 
+def _of_pair(wording: str | tuple[str, str], number: int) -> str:
+    """The case's wording (0) or its contrast's (1), which may be the same."""
+    return wording if isinstance(wording, str) else wording[number]
+
+
+_ONE_OR_MORE = Field(min_length=1)
 Pattern = Annotated[str, AfterValidator(_pattern)]
 WordList = Annotated[tuple[str, ...], BeforeValidator(_with_words)]
 Line = Annotated[str, Field(max_length=500), AfterValidator(_one_line)]
 Wording = Annotated[str, AfterValidator(_without_braces)]
+Passes = Annotated[tuple[Label, ...], _ONE_OR_MORE, AfterValidator(_distinct)] | str
 Whole = Annotated[int, Field(strict=True)]
 Score = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Truth = Annotated[bool, Field(strict=True)]
@@ -183,7 +196,7 @@ class Rewrite(_Specified):
     """
 
     find: Pattern
-    replace: Annotated[tuple[Wording, ...], Field(min_length=1)]
+    replace: Annotated[tuple[Wording, ...], _ONE_OR_MORE]
 
     @model_validator(mode="after")
     def _check(self) -> Rewrite:
@@ -208,6 +221,19 @@ def is_reply(field: re.Match[str]) -> bool:
     return not set(operations_of(field)).isdisjoint(REPLIES)
 
 
+class Contrast(_Specified):
+    """How a template's case is changed so that no label passes both.
+
+    Attributes:
+        text: the text; by default the template's. A slot that the template lacks takes a sentence
+            of the slot's search that is about as long as the case's.
+        passes: see `Template`.
+    """
+
+    text: str | None = None
+    passes: Passes
+
+
 class Template(_Specified):
     """How slots become a text.
 
@@ -216,36 +242,36 @@ class Template(_Specified):
             operations of `s2lct.builder.language.operations` on the slot's sentence. A slot may
             stand a second time with a reply to it: ``I thought {N|backshift|clause}, but
             {N|past denial}.``
-        choices: for each choice in ``text``, the wordings to choose from; in a file, each may be
-            for a domain, and name what the domain has (`s2lct.builder.domains`).
+        choices: for each choice in ``text``, the wordings to choose from, each one text, or two:
+            the case's and its contrast's. In a file, each may be for a domain, and name what the
+            domain has (`s2lct.builder.domains`).
         rewrite: slots whose start is changed.
-        passes: the labels that pass, or ``label of SLOT``.
+        passes: the labels that pass; or ``label of SLOT``, or ``denial of SLOT``: of a positive
+            sentence negative, of a negative one positive or neutral.
         weight: how often it is used, beside other templates over the same slots.
-        counterpart: the template of the same sentence with the opposite answer. A choice of the
-            same name takes the wording of the same number.
+        contrast: the same case, changed so that other labels pass, if there is one.
     """
 
     text: str
-    choices: dict[str, Annotated[tuple[Wording, ...], Field(min_length=1)]] = {}
+    choices: dict[str, Annotated[tuple[Wording | tuple[Wording, Wording], ...], _ONE_OR_MORE]] = {}
     rewrite: dict[str, Rewrite] = {}
-    passes: Annotated[tuple[Label, ...], Field(min_length=1), AfterValidator(_distinct)] | str
+    passes: Passes
     weight: Annotated[float, Field(gt=0, le=100)] = 1.0
-    counterpart: Template | None = None
+    contrast: Contrast | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Template:
-        if self.counterpart is not None:
-            if set(self.counterpart.slots) != set(self.slots) or self.counterpart.rewrite:
-                raise ValueError(f"counterpart of {self.text!r}: its slots must be the template's")
-            if not set(self.counterpart.labelled_by) <= set(self.slots):
-                raise ValueError(f"counterpart of {self.text!r}: it passes the label of no slot")
-            for name, wordings in self.counterpart.choices.items():
-                if len(wordings) != len(self.choices.get(name, ())):
-                    raise ValueError(
-                        f"counterpart of {self.text!r}: {name} needs as many wordings as there"
-                    )
-        if isinstance(self.passes, str) and not re.fullmatch(r"label of \w+", self.passes):
-            raise ValueError(f'passes: {self.passes!r} is neither labels nor "label of SLOT"')
+        if self.contrast is not None:
+            if self.rewrite or len(self.slots_of_contrast) > 1:
+                raise ValueError(
+                    f"contrast of {self.text!r}: it may neither rewrite nor add several slots"
+                )
+        elif any(isinstance(each, tuple) for of in self.choices.values() for each in of):
+            raise ValueError(f"template {self.text!r}: wordings in pairs, but no contrast")
+        if isinstance(self.passes, str) and not _OF_SLOT.fullmatch(self.passes):
+            raise ValueError(
+                f'passes: {self.passes!r} is neither labels nor "label of SLOT" or "denial of SLOT"'
+            )
         _without_braces(_FIELD.sub("", self.text))
         for field in self.fields():
             names = operations_of(field)
@@ -274,12 +300,15 @@ class Template(_Specified):
 
     @property
     def labelled_by(self) -> tuple[str, ...]:
-        """The slot whose label passes, if any."""
-        return (self.passes.removeprefix("label of "),) if isinstance(self.passes, str) else ()
+        """The slot whose label says which passes, if any."""
+        return (self.passes.split()[-1],) if isinstance(self.passes, str) else ()
 
     def passing(self, labels: Mapping[str, Label]) -> tuple[Label, ...]:
         """The labels that pass, given those of the slots' sentences."""
-        return (labels[self.labelled_by[0]],) if isinstance(self.passes, str) else self.passes
+        if not isinstance(self.passes, str):
+            return self.passes
+        label = labels[self.labelled_by[0]]
+        return (label,) if self.passes.startswith("label") else _DENIED[label]
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -289,6 +318,12 @@ class Template(_Specified):
             for field in self.fields()
             if field["name"] not in self.choices and not is_reply(field)
         )
+
+    @property
+    def slots_of_contrast(self) -> tuple[str, ...]:
+        """Slots that only the contrast has: at most one."""
+        slots = () if (contrast := self.as_contrast) is None else contrast.slots
+        return tuple(slot for slot in slots if slot not in self.slots)
 
     @property
     def has_operations(self) -> bool:
@@ -313,15 +348,32 @@ class Template(_Specified):
             wording[name] = options[name][place]
         return wording
 
-    def wording_beside(self, other: Template, wording: Mapping[str, str]) -> dict[str, str]:
-        """Of each choice the wording of the number that another template's choice has."""
-        return {
-            name: wordings[other.choices[name].index(wording[name])]
+    @property
+    def as_contrast(self) -> Template | None:
+        """The template of the contrast, if there is one."""
+        if self.contrast is None:
+            return None
+        text = self.text if self.contrast.text is None else self.contrast.text
+        used = {match["name"] for match in _FIELD.finditer(text)}
+        choices: dict[str, tuple[str | tuple[str, str], ...]] = {
+            name: tuple(_of_pair(each, 1) for each in wordings)
             for name, wordings in self.choices.items()
+            if name in used
+        }
+        return Template(text=text, choices=choices, passes=self.contrast.passes)
+
+    def contrast_wording(self, wording: Mapping[str, str]) -> dict[str, str]:
+        """What the contrast of a case of that wording says in place of each choice."""
+        return {
+            name: _of_pair(next(each for each in of if _of_pair(each, 0) == wording[name]), 1)
+            for name, of in self.choices.items()
         }
 
     def _options(self) -> dict[str, tuple[str, ...]]:
-        return self.choices | {slot: r.replace for slot, r in self.rewrite.items()}
+        options = {
+            name: tuple(_of_pair(each, 0) for each in of) for name, of in self.choices.items()
+        }
+        return options | {slot: r.replace for slot, r in self.rewrite.items()}
 
 
 class Choice(_Specified):
@@ -341,16 +393,15 @@ class Form(_Specified):
         choices_made: why this form differs from the paper's.
     """
 
-    search: dict[
-        str, Annotated[tuple[SearchRule, ...], BeforeValidator(_with_rules), Field(min_length=1)]
-    ]
-    templates: Annotated[tuple[Template, ...], BeforeValidator(_in_domain), Field(min_length=1)]
+    search: dict[str, Annotated[tuple[SearchRule, ...], BeforeValidator(_with_rules), _ONE_OR_MORE]]
+    templates: Annotated[tuple[Template, ...], BeforeValidator(_in_domain), _ONE_OR_MORE]
     keep_search_rule: Truth = False
     choices_made: tuple[Choice, ...] = ()
 
     @model_validator(mode="after")
     def _check(self) -> Form:
-        for template in self.templates:
+        contrasts = [template.as_contrast for template in self.templates]
+        for template in (*self.templates, *filter(None, contrasts)):
             slots = template.slots
             if not slots or len(set(slots)) < len(slots):
                 raise ValueError(f"template {template.text!r} needs slots, each used once")
@@ -375,7 +426,7 @@ class CheckListTest(_Specified):
         passes: only the cases that pass with these labels; empty for all of them.
     """
 
-    test: Annotated[Line, Field(min_length=1)]
+    test: Annotated[Line, _ONE_OR_MORE]
     passes: tuple[Label, ...] = ()
 
     def covers(self, passes: Iterable[Label]) -> bool:
@@ -400,10 +451,10 @@ class Capability(_Specified):
 
     id: Annotated[str, Field(pattern=ID_PATTERN)]
     order: Score | None = None
-    title: Annotated[Line, Field(min_length=1)]
+    title: Annotated[Line, _ONE_OR_MORE]
     short: Annotated[Line, Field(min_length=1, max_length=30)] | None = None
-    expectation: Annotated[Line, Field(min_length=1)]
-    raters: Annotated[Line, Field(min_length=1)] | None = None
+    expectation: Annotated[Line, _ONE_OR_MORE]
+    raters: Annotated[Line, _ONE_OR_MORE] | None = None
     checklist: CheckListTest | None = None
     forms: dict[FormName, Form]
 

@@ -12,23 +12,20 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from s2lct.builder.language.fluency import known_words, proper_words
-from s2lct.builder.language.lexicon import FUNCTION_WORDS, POSES, Lexicon, Score, textblob, vader
+from s2lct.builder.language.grammar import connectives
+from s2lct.builder.language.lexicon import FUNCTION_WORDS, POSES, Lexicon, is_polarity_shifter
 from s2lct.builder.language.natural_text import natural, sentence_case
+from s2lct.builder.models.opinions import LEANS_FAR, Opinion, opinions
 from s2lct.builder.records import Sentence
-from s2lct.labels import Label
 
 LEAST_WORDS = 3
 OWN_WORD = 5
 """Texts that have a word make it the corpus's own, though no dictionary lists it: *bluetooth*."""
-LEANS: Mapping[Callable[[], Score], float] = {vader: 0.05, textblob: 0.0}
-"""From which scores on an opinion is positive, and below which negative."""
-LEANS_STRONGLY: Mapping[Callable[[], Score], float] = {vader: 0.3, textblob: 0.1}
 EASY_LENGTH = range(4, 21)
 CONTRADICTED = 9
-"""The rank of sentences whose label both opinions strongly contradict."""
+"""The rank of sentences whose label opinions contradict."""
 _PARAGRAPHS = re.compile(r"(?:<br\s*/?>\s*)+|\n\s*\n", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _SUBJECT = r"(?:I|it|this|that|they|he|she|we|you|these|those|there)"
@@ -54,8 +51,8 @@ class Cleaned:
 def clean(texts: Sequence[Sentence]) -> Cleaned:
     """Split texts into sentences, set aside what is none, and rank what is left.
 
-    A sentence of a longer text has the text's label where both opinions, VADER's and TextBlob's,
-    are that it is right; else it is set aside.
+    A sentence of a longer text has the text's label where it shows by itself that it is right
+    (`s2lct.builder.models.opinions`); else it is set aside.
 
     Args:
         texts: as the corpus has them, in ``raw``.
@@ -70,26 +67,29 @@ def clean(texts: Sequence[Sentence]) -> Cleaned:
             split.append((replace(text, id=id, text=part, raw=text.raw if whole else part), whole))
     own = _own_words(sentence.text for sentence, _ in split)
     aside: Counter[str] = Counter()
-    kept: list[Sentence] = []
-    given = 0
+    plain: list[tuple[Sentence, bool]] = []
     for sentence, whole in split:
         reason = fault(sentence.text, own) if sentence.text else None
-        agreement = (
-            None if reason or not sentence.text else _agreement(sentence.text, sentence.label)
-        )
-        if reason is None and not whole and agreement and not agreement.clear:
-            reason = "unsure label of a longer text"
-        if reason is not None:
+        if reason is None:
+            plain.append((sentence, whole))
+        else:
             aside[reason] += 1
+    opinion_of = opinions([sentence.text for sentence, _ in plain])
+    kept: list[Sentence] = []
+    given = 0
+    for sentence, whole in plain:
+        opinion = opinion_of[sentence.text]
+        if not whole and not opinion.bears_out(sentence.label, LEANS_FAR):
+            aside["unsure label of a longer text"] += 1
             continue
         given += not whole
-        kept.append(replace(sentence, rank=_rank(sentence, agreement)))
+        kept.append(replace(sentence, rank=_rank(sentence, opinion)))
     last = sum(sentence.rank == CONTRADICTED for sentence in kept)
     told = ""
     if given:
-        told = f"; {given:,} have the label of a longer text, where VADER and TextBlob agree"
+        told = f"; {given:,} have the label of a longer text, which they bear out"
     if last:
-        told += f"; {last:,} whose label both contradict come last"
+        told += f"; {last:,} whose label they contradict come last"
     if kept and (aside or told):
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in aside.most_common())
         counts = f"{len(kept):,} sentences in {len(texts):,} texts{told}"
@@ -141,6 +141,7 @@ _FAULTS: Mapping[str, Callable[[str], object]] = {
     ),
     "fragments": lambda text: len(_WORD.findall(text)) < LEAST_WORDS or not _WHOLE.fullmatch(text),
     "two sentences in one": _TWO.search,
+    "repeated words": re.compile(r"\b([^\W\d_]+) \1\b", re.IGNORECASE).search,
 }
 """Why a text is no plain sentence, the first reason that holds."""
 
@@ -175,41 +176,53 @@ def _is_listed(word: str) -> bool:
     return bool(getAllLemmas(word))
 
 
+_THEM = re.compile(r"(?:They|Them|Their|These|Those|Both|Each|Such|Most|Some)\b", re.IGNORECASE)
+_PERSON = re.compile(r"\b(?:he|she|him|her|his|hers)\b", re.IGNORECASE)
+_OTHERS = re.compile(
+    r"\b(?:an)?other\b|\b(?:also|former|latter|same|such)\b"
+    r"|^(?:the|my|a) (?:first|second|third|next|last)\b",
+    re.IGNORECASE,
+)
+
+
+def refers_outside(text: str) -> bool:
+    """Whether a sentence goes on with, or speaks of, what another one before it said.
+
+    It begins with a connective or with who *they* are; *he* or *she* has no name before it; or it
+    speaks of others, or of the first of several.
+    """
+    if any(pattern(text) for pattern in (_goes_on().match, _THEM.match, _OTHERS.search)):
+        return True
+    person = _PERSON.search(text)
+    return person is not None and not any(
+        word[0].isupper() for word in text[: person.start()].split()[1:]
+    )
+
+
+@functools.cache
+def _goes_on() -> re.Pattern[str]:
+    listed = "|".join(map(re.escape, sorted(connectives())))
+    return re.compile(rf"(?:(?:{listed}),|(?:and|but|or|so|then)\b)", re.IGNORECASE)
+
+
 def _own_words(texts: Iterable[str]) -> frozenset[str]:
     counts = Counter(word for text in texts for word in set(_unlisted(text)))
     return frozenset(word for word, count in counts.items() if count >= OWN_WORD)
 
 
-class _Agreement(NamedTuple):
-    """Whether both opinions clearly are a label, either contradicts it, both do so strongly."""
-
-    clear: bool
-    contradicted: bool
-    strongly: bool
-
-
-def _agreement(text: str, label: Label) -> _Agreement:
-    scores = {scorer: scorer()(text) for scorer in LEANS}
-    leaning = {_leaning(score, LEANS[scorer]) for scorer, score in scores.items()}
-    strong = {_leaning(score, LEANS_STRONGLY[scorer]) for scorer, score in scores.items()}
-    return _Agreement(
-        clear={label} == (leaning if label == "neutral" else strong),
-        contradicted=not leaning <= {label, "neutral"},
-        strongly=strong in ({"negative"}, {"positive"}) and label not in strong,
-    )
-
-
-def _leaning(score: float, least: float) -> Label:
-    return "positive" if score > least else "negative" if score < -least else "neutral"
-
-
-def _rank(sentence: Sentence, agreement: _Agreement | None) -> int:
+def _rank(sentence: Sentence, opinion: Opinion) -> int:
     """How late a sentence serves: 0 for the best."""
-    if agreement is None or agreement.strongly:
+    if opinion.contradicts(sentence.label):
         return CONTRADICTED
     words: list[str] = _WORD.findall(sentence.text)
     asked = [
         re.split("['’]", each)[0].lower() for each in words if each.islower() or each is words[0]
     ]
-    rare = not known_words().issuperset(asked)
-    return sum((agreement.contradicted, len(words) not in EASY_LENGTH, rare))
+    doubts = (
+        not opinion.bears_out(sentence.label),
+        len(words) not in EASY_LENGTH,
+        not known_words().issuperset(asked),
+        refers_outside(sentence.text),
+        any(map(is_polarity_shifter, words)),
+    )
+    return sum(doubts)

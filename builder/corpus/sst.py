@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from s2lct.builder.corpus.collect import Corpus, corpus_of
 from s2lct.builder.language.natural_text import (
     capitalise_first,
-    detokenise,
+    detokenised,
     mend_mojibake,
     sentence_case,
     undo_escapes,
@@ -92,11 +92,12 @@ def _read_treebank(sentences: str, split: str, dictionary: str, labels: str) -> 
         index: _SPLITS[code] for index, code in (line.split(",") for line in _lines(split)[1:])
     }
     found: dict[str, Sentence] = {}
-    for line in _lines(sentences)[1:]:
-        index, raw = line.split("\t")
+    rows = [line.split("\t") for line in _lines(sentences)[1:]]
+    texts = detokenised([mend_mojibake(raw) for _, raw in rows])
+    for (index, raw), text in zip(rows, texts, strict=True):
         score = scores[ids[_key(raw)]]
         found[index] = Sentence(
-            "sst", index, _natural(raw), _label(score), splits[index], score, raw
+            "sst", index, _capitalised(text), _label(score), splits[index], score, raw
         )
     if found.keys() != splits.keys() or len(found) < len(_lines(sentences)) - 1:
         raise ValueError("not every sentence has a split of its own")
@@ -114,8 +115,7 @@ def _key(phrase: str) -> str:
     return " ".join(undo_escapes(mend_mojibake(phrase)).split())
 
 
-def _natural(raw: str) -> str:
-    text = detokenise(mend_mojibake(raw))
+def _capitalised(text: str) -> str:
     if text.islower():
         return sentence_case(text)
     return text if text.startswith("...") else capitalise_first(text)

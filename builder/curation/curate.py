@@ -1,7 +1,8 @@
-"""Have annotated what a build would draw, in three rounds.
+"""Have annotated what a build would draw, in four rounds.
 
 First the sentences, whole and shortened; then the cases made of sentences that passed; then the
-sentences of these cases with something inserted.
+sentences of these cases with something inserted; then whole cases with something inserted, and
+contrasts.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from s2lct.builder.annotations import AnnotationFile, Annotations
 from s2lct.builder.config import BuildConfig
+from s2lct.builder.curation.families import families
 from s2lct.builder.curation.language_models import LanguageModel
 from s2lct.builder.curation.sheets import (
     ROUNDS,
@@ -168,11 +170,16 @@ class Draw:
             "sentences": _sentences,
             "cases": lambda seeds: _cases(seeds, about),
             "expansions": lambda seeds: self._extensions(seeds, annotations, without),
+            "families": lambda seeds: [
+                each
+                for each in families(self._form, passed, annotations)
+                if each.item.id not in without
+            ],
         }
         for round, made_of in makers.items():
             candidates = made_of(needed)
             is_finished = not unread(candidates, annotations)
-            if not is_finished and round != "expansions":
+            if not is_finished and round in ("sentences", "cases"):
                 candidates = made_of([*needed, *spare])
             yield DrawnRound(round, candidates, annotations)
             if not is_finished:

@@ -96,5 +96,6 @@ def annotations_in(answer: str, items: Sequence[Item], annotator: str) -> list[A
             label=ANSWERS[label.lower()],
             natural=int(natural),
             relevant=relevant == "1" if items[place].description else None,
+            sentence=items[place].sentence or None,
         )
     return [found[place] for place in sorted(found)]

@@ -26,7 +26,7 @@ from s2lct.identity import fingerprint_of, rng_for, shuffle_key
 from s2lct.labels import Label
 from s2lct.suite.annotation import Form, Item, Question, read_annotations
 
-Round = Literal["sentences", "cases", "expansions"]
+Round = Literal["sentences", "cases", "expansions", "families"]
 ROUNDS: tuple[Round, ...] = get_args(Round)
 TRAPS = 0.05
 """Share of a sheet that is broken sentences: an annotator who passes them is not reading."""
@@ -132,7 +132,8 @@ def write_sheets(items: Sequence[Item], folder: Path, *, round: Round, seed: int
     made = folder / f"{round}-{fingerprint_of([item.id for item in ordered])[:8]}"
     starts = range(0, len(ordered), ITEMS_A_SHEET)
     names = [f"sheet-{number:03}" for number in range(1, len(starts) + 1)]
-    instructions = protocol(cases=round == "cases")
+    are_cases = round in ("cases", "families")
+    instructions = protocol(cases=are_cases)
     if not made.is_dir():
         with whole_folder(made) as place:
             for name, start in zip(names, starts, strict=True):
@@ -142,7 +143,7 @@ def write_sheets(items: Sequence[Item], folder: Path, *, round: Round, seed: int
                     f"{round.capitalize()}: {name}",
                     instructions.split("\n\n"),
                     sheet,
-                    QUESTIONS if round == "cases" else QUESTIONS[:2],
+                    QUESTIONS if are_cases else QUESTIONS[:2],
                 )
                 write_text(place / f"{name}.jsonl", as_json_lines(map(asdict, sheet)))
                 write_text(place / f"{name}.html", form.html())
@@ -189,6 +190,7 @@ def take_answers(
             label=ANSWERS[each.answers["label"]],
             natural=int(each.answers["natural"]),
             relevant=each.answers["relevant"] == "1" if is_case else None,
+            sentence=handed_out[each.item].sentence or None,
         )
     if not found:
         raise AnnotationError(

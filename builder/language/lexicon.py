@@ -29,7 +29,10 @@ POSES: Final[tuple[Pos, ...]] = get_args(Pos)
 
 OPINIONATED: Final = 0.25
 """From this absolute score on, a word counts as opinionated whatever its part of speech."""
+STRONG: Final = 0.5
+"""From this absolute score on, SentiWordNet alone makes a word an opinion."""
 SHIPPED: Final = Path(__file__).parents[1] / "data" / "sentiwordnet.parquet"
+LADEN: Final = Path(__file__).parents[1] / "data" / "laden_words.txt"
 _POS_OF_TAG: Final[dict[str, Pos]] = {
     **dict.fromkeys(("JJ", "JJR", "JJS"), "adj"),
     **dict.fromkeys(("NN", "NNS"), "noun"),
@@ -52,6 +55,9 @@ FUNCTION_WORDS: Final = CLOSED_CLASS | _NUMERALS | words(_LISTS["function_words"
 POLARITY_SHIFTERS: Final = words(" ".join(_LISTS["polarity_shifters"].values()))
 """Words that can turn, weaken, suspend or contrast the sentiment of what they stand with.
 None is ever inserted, whatever its tag."""
+_NEGATORS: Final = words(_LISTS["polarity_shifters"]["negators"])
+ASSERTIVE: Final = words(_LISTS["assertive"])
+"""Words that stand under no negation."""
 _ENDINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "NNS": ("s", "men", "people"),
     "VBZ": ("s",),
@@ -146,8 +152,9 @@ class Lexicon:
         A noun, adjective, verb or adverb is inserted if SentiWordNet lists it for that part of
         speech as pure neutral (no sense has any positive or negative score), by its form or else
         by its lemma, and neither reaches an absolute score of 0.25 as another part of speech:
-        a reader does not know which one is meant. A single letter is not a word, and a pronoun,
-        determiner, conjunction or preposition is not taken for a noun, adjective or verb that is
+        a reader does not know which one is meant. Nor may another list have it for an opinion:
+        SentiWordNet knows no feeling in "predictable" or "massive". A single letter is not a word,
+        and a pronoun, determiner, conjunction or preposition is no noun, adjective or verb that is
         spelt alike. A word with a closed-class tag is inserted if it is a known function word or
         a number. Negators, diminishers, hedges, contrast and other polarity shifters are never
         inserted, nor are names, interjections, symbols and punctuation.
@@ -161,6 +168,8 @@ class Lexicon:
         if len(form) <= 1 or (pos != "adv" and form in CLOSED_CLASS):
             return False
         spellings = {form, lemma}
+        if not laden_words().isdisjoint(spellings):
+            return False
         listed = self._find(form, pos, None) or self._find(lemma, pos, None)
         if listed is None or not listed.pure_neutral:
             return False
@@ -171,6 +180,14 @@ class Lexicon:
             for spelling in spellings
             for other in POSES
         )
+
+    def is_laden(self, word: str, tag: str, lemma: str) -> bool:
+        """Whether a word that is no name or function word carries an opinion, by any list."""
+        pos = self.pos_of_tag(tag)
+        if pos is None:
+            return False
+        strong = abs(self.score(word, pos, lemma) or 0) >= STRONG
+        return strong or not laden_words().isdisjoint({_normalise(word), _normalise(lemma)})
 
     def leaves_sentiment(self, word: str, tag: str, lemma: str) -> bool:
         """Whether a word may be inserted or left out: a name, a sign within words, or neutral."""
@@ -213,6 +230,12 @@ class Lexicon:
         return None
 
 
+@functools.cache
+def laden_words() -> frozenset[str]:
+    """What VADER or Pattern have for opinions: see ``scripts/compute_laden_words.py``."""
+    return frozenset(LADEN.read_text(encoding="utf-8").split())
+
+
 @functools.lru_cache(maxsize=64)
 def fitting_words(words: tuple[str, ...], tag: str, lexicon: Lexicon) -> frozenset[str]:
     """Words that the tables let pass for a tag: what else is suggested would be rejected."""
@@ -236,6 +259,11 @@ def is_polarity_shifter(word: str) -> bool:
         or word.endswith("n't")
         or not POLARITY_SHIFTERS.isdisjoint(word.split("-"))
     )
+
+
+def is_negator(word: str) -> bool:
+    """Whether a word negates what it stands with."""
+    return _normalise(word) in _NEGATORS or _normalise(word).endswith("n't")
 
 
 def _is_function_word(form: str, tag: str) -> bool:

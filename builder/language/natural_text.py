@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
+from s2lct.cache import Cache, predictions
+from s2lct.identity import source_fingerprint
 from s2lct.plain_text import words
 
 
@@ -60,14 +62,23 @@ def detokenise(text: str) -> str:
     close to what they quote, and punctuation and clitics join their words. A quote whose partner
     stands in another sentence is dropped. Natural text is left as it is.
     """
-    text = re.sub(f"[{_MARKS}]", "", undo_escapes(text))
-    text = re.sub(r"(?<!\S)''(?=\w)|(?<=[^\s'])''(?!\S)", '"', text)
-    text = re.sub(r"(?<!\S)' ([nN]) '(?!\S)", r"'\1'", text)
-    text = re.sub(r"(?<!\S)\.(?: \.)+(?!\S)", lambda m: m[0].replace(" ", ""), text)
-    text = re.sub(r"(?<=\w\.) \. \.(?!\S)", "..", text)
+    text = undo_escapes(text)
+    if not text.isascii():
+        text = re.sub(f"[{_MARKS}]", "", text)
+    if "'" in text:
+        text = re.sub(r"(?<!\S)''(?=\w)|(?<=[^\s'])''(?!\S)", '"', text)
+        text = re.sub(r"(?<!\S)' ([nN]) '(?!\S)", r"'\1'", text)
+    if ". ." in text:
+        text = re.sub(r"(?<!\S)\.(?: \.)+(?!\S)", lambda m: m[0].replace(" ", ""), text)
+        text = re.sub(r"(?<=\w\.) \. \.(?!\S)", "..", text)
     text = re.sub(r"^[,;:] ", "", text.lstrip())
-    tokens = _join_hyphens(text.split())
-    tokens = _resolve_single_quotes(_resolve_double_quotes(tokens))
+    tokens = text.split()
+    if "-" in text:
+        tokens = _join_hyphens(tokens)
+    if any(mark in text for mark in ("``", "''", '"')):
+        tokens = _resolve_double_quotes(tokens)
+    if "'" in text or "`" in text:
+        tokens = _resolve_single_quotes(tokens)
     tokens = [
         token
         for previous, token in zip(["", *tokens], tokens, strict=False)
@@ -78,6 +89,22 @@ def detokenise(text: str) -> str:
         if needed in text:
             text = pattern.sub(replacement, text)
     return " ".join(text.split())
+
+
+def detokenised(texts: Sequence[str]) -> list[str]:
+    """`detokenise` of each text; what it gives is kept, since a corpus is read again and again.
+
+    Raises:
+        OutputError: nothing can be kept.
+    """
+
+    def made(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        yield from ((text, detokenise(text).encode()) for text in missing)
+
+    rules = f"natural text {source_fingerprint('s2lct.builder.language')}"
+    with Cache() as cache:
+        kept = predictions(cache, rules, texts, made)
+    return [kept[text].decode() for text in texts]
 
 
 @functools.cache

@@ -415,13 +415,13 @@ def _pronoun(tokens: tuple[Token, ...], subject: Node) -> str:
     head = _head(tokens, subject)
     if lower in ("these", "those") or head.tag == "NNS":
         return "they"
-    if head.tag == "NN" and head.lemma.lower() in _things() and lower in ("the", "this", "its"):
+    if head.tag == "NN" and head.lemma.lower() in things() and lower in ("the", "this", "its"):
         return "it"
     raise NotApplicableError("no pronoun is sure to stand for its subject")
 
 
 @cache
-def _things() -> frozenset[str]:
+def things() -> frozenset[str]:
     """Nouns of the things that reviews speak of: *it* stands for them."""
     return words(THINGS.read_text(encoding="utf-8"))
 

@@ -9,10 +9,10 @@ a judge (`s2lct.builder.stages.judge`) leaves out more if it is asked.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from s2lct.builder.language.fluency import breaks_grammar
+from s2lct.builder.language.fluency import breaks_grammar, proper_words
 from s2lct.builder.language.lexicon import shift, subjectivity
 from s2lct.builder.records import Expansion, Extended, Seed
 from s2lct.identity import shuffle_key
@@ -26,7 +26,9 @@ MOST_SHIFT = 0.3
 LIKELIEST_FOR_AN_EXPANSION = 3
 """Extensions of a sentence, for each expansion wanted, to choose from where nobody annotated."""
 LARGEST_SHARE = 0.02
-"""No insertion makes up a larger share of a suite's expansions."""
+"""No inserted word or phrase is in a larger share of a suite's expansions."""
+LARGEST_SHARE_OF_A_CLASS = 0.04
+"""Nor does a class of words, as numbers are."""
 LEAST_ALLOWED = 2
 
 
@@ -82,19 +84,29 @@ def usable(extended: Sequence[Extended], expansions: int, *, annotated: bool) ->
 
 
 def choose(
-    seeds: Sequence[str], expansions: Iterable[Expansion], *, per_seed: int, seed: int
+    seeds: Sequence[str],
+    expansions: Iterable[Expansion],
+    *,
+    per_seed: int,
+    seed: int,
+    domain_words: Collection[str] | None = None,
 ) -> dict[str, list[Expansion]]:
     """Choose each seed's expansions in a suite, those first that add what the chosen ones lack.
 
     In rounds every seed gets one more, as long as it has any, those with few candidates first: of
     its candidates the one whose words, number of words, production and kind were chosen least, a
-    greedy maximum coverage. No insertion makes up more than `LARGEST_SHARE` of all.
+    greedy maximum coverage. No word or phrase makes up more than `LARGEST_SHARE` of all, no class
+    of words more than `LARGEST_SHARE_OF_A_CLASS`: numbers, words that English writes with a
+    capital, and what the domain speaks of.
 
     Args:
         seeds: ids of the seeds of all capabilities.
         expansions: the candidates.
         per_seed: most expansions of a seed.
         seed: of the random choice among equals.
+        domain_words: what the domain speaks of; None if classes do not count, and of words only
+            those that are inserted together: so it is where annotators read sentences alone, and
+            left too few.
 
     Returns:
         For each seed its expansions, in the order they were chosen.
@@ -102,20 +114,25 @@ def choose(
     of_seed: defaultdict[str, list[_Candidate]] = defaultdict(list)
     for expansion in expansions:
         key = shuffle_key(seed, "choose", expansion.id)
-        of_seed[expansion.seed_id].append(_Candidate(expansion, *_features(expansion), key))
+        features = (*_features(expansion), *_limited(expansion, domain_words))
+        of_seed[expansion.seed_id].append(_Candidate(expansion, *features, key))
     ordered = sorted(
         seeds, key=lambda id: (len(of_seed[id]), shuffle_key(seed, "order of seeds", id))
     )
-    allowed = int(
-        LARGEST_SHARE * sum(min(per_seed, len(candidates)) for candidates in of_seed.values())
-    )
+    total = sum(min(per_seed, len(candidates)) for candidates in of_seed.values())
     while True:
-        chosen = _chosen(ordered, of_seed, per_seed, max(LEAST_ALLOWED, allowed))
-        share_of_all = int(LARGEST_SHARE * sum(map(len, chosen.values())))
-        if allowed <= max(LEAST_ALLOWED, share_of_all):
+        chosen = _chosen(ordered, of_seed, per_seed, _limits(total))
+        found = sum(map(len, chosen.values()))
+        if _limits(found) == _limits(total):
             return {id: chosen[id] for id in seeds}
         # Fewer were chosen than there was room for: of these, too, it is no larger share.
-        allowed = min(allowed - 1, (allowed + share_of_all) // 2)
+        total = (total + found) // 2
+
+
+def _limits(total: int) -> tuple[int, int]:
+    """How often a word or phrase, and a class of words, may be among so many expansions."""
+    of_words, of_class = int(LARGEST_SHARE * total), int(LARGEST_SHARE_OF_A_CLASS * total)
+    return max(LEAST_ALLOWED, of_words), max(LEAST_ALLOWED, of_class)
 
 
 Feature = tuple[str, str]
@@ -129,6 +146,8 @@ class _Candidate(NamedTuple):
     length: Feature
     production: Feature
     kinds: tuple[Feature, ...]
+    parts: frozenset[Feature]
+    classes: frozenset[Feature]
     key: bytes
 
     def rank(self, used: Mapping[Feature, int]) -> tuple[int, int, int, int, bytes]:
@@ -153,11 +172,30 @@ def _features(expansion: Expansion) -> tuple[Feature, Feature, Feature, tuple[Fe
     )
 
 
+def _limited(
+    expansion: Expansion, domain_words: Collection[str] | None
+) -> tuple[frozenset[Feature], frozenset[Feature]]:
+    """An expansion's words and phrases, and the classes of its words; a phrase is of none."""
+    if domain_words is None:
+        return frozenset({("part", words_of(expansion))}), frozenset()
+    parts = frozenset(("part", word.word.lower()) for word in expansion.inserted)
+    found: set[str] = set()
+    for inserted in expansion.inserted:
+        word = inserted.word.lower()
+        if word in domain_words:
+            found.add("domain")
+        if inserted.tag == "CD":
+            found.add("number")
+        elif inserted.tag in ("NNP", "NNPS") or (inserted.tag == "JJ" and word in proper_words()):
+            found.add("capital")
+    return parts, frozenset(("class", name) for name in found)
+
+
 def _chosen(
     seeds: Sequence[str],
     of_seed: Mapping[str, Sequence[_Candidate]],
     per_seed: int,
-    allowed: int,
+    limits: tuple[int, int],
 ) -> dict[str, list[Expansion]]:
     left = {id: list(some) for id, some in of_seed.items()}
     chosen: dict[str, list[Expansion]] = {id: [] for id in seeds}
@@ -165,14 +203,18 @@ def _chosen(
     for _ in range(per_seed):
         for id in seeds:
             candidates = [
-                candidate for candidate in left.get(id, ()) if used[candidate.words] < allowed
+                candidate
+                for candidate in left.get(id, ())
+                if all(used[each] < limits[0] for each in candidate.parts)
+                and all(used[each] < limits[1] for each in candidate.classes)
             ]
             if not candidates:
                 continue
             best = min(candidates, key=lambda candidate: candidate.rank(used))
             left[id].remove(best)
             chosen[id].append(best.expansion)
-            used.update([best.words, best.length, best.production, *best.kinds])
+            used.update([best.words, best.length, best.production])
+            used.update([*best.kinds, *best.parts, *best.classes])
     return chosen
 
 

@@ -10,12 +10,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import chain, cycle, islice
 
 from s2lct.builder.capabilities.schema import Form, Template, is_reply, operations_of
 from s2lct.builder.language.operations import NotApplicableError, operated
+from s2lct.builder.language.reach import has_referent
 from s2lct.builder.records import (
     Expansion,
     Extension,
@@ -28,10 +29,12 @@ from s2lct.builder.records import (
 from s2lct.errors import CapabilityError
 from s2lct.identity import content_id, rng_for, shuffle_key
 from s2lct.plain_text import plain
-from s2lct.suite.tables import without
+from s2lct.suite.tables import CONTRAST, without
 
 MOST_OF_A_SOURCE = 2
 """Seeds of a capability that one corpus sentence may be in."""
+MOST_OF_A_SUITE = 3
+"""Seeds of all capabilities that one corpus sentence may be in."""
 WORDINGS_TRIED = 4
 """Of sentences that stand together, before others take their place."""
 PARTNERS = 3
@@ -118,11 +121,21 @@ def seed_of(
     filled: Mapping[str, Source],
 ) -> Seed:
     """The seed that a form's template of that number makes of sentences; see `compose`."""
-    template = form.templates[number]
+    return _made("seed", capability, form.templates[number], number, wording, filled)
+
+
+def _made(
+    kind: str,
+    capability: str,
+    template: Template,
+    number: int,
+    wording: Mapping[str, str],
+    filled: Mapping[str, Source],
+) -> Seed:
     composed = compose(template, wording, {slot: source.parsed for slot, source in filled.items()})
     labels = template.passing({slot: source.sentence.label for slot, source in filled.items()})
     return Seed(
-        content_id("seed", capability, composed.text),
+        content_id(kind, capability, composed.text),
         capability,
         composed.text,
         labels,
@@ -141,6 +154,7 @@ def seeds_of(
     *,
     most: int,
     accept: Callable[[Seed], bool],
+    used: Mapping[str, int] | None = None,
 ) -> list[Seed]:
     """Make up to ``most`` seeds, the slots evenly, the templates by their weights.
 
@@ -153,6 +167,8 @@ def seeds_of(
         pools: for each slot, the sentences in drawing order; gone through more than once.
         most: how many seeds to make.
         accept: whether a seed may be taken.
+        used: in how many seeds of other capabilities a corpus sentence is, by its text: those
+            that are in fewer come first, and none gets into more than `MOST_OF_A_SUITE`.
 
     Returns:
         Seeds of distinct text; no corpus sentence is in more than `MOST_OF_A_SOURCE` of them.
@@ -160,7 +176,7 @@ def seeds_of(
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, template in enumerate(form.templates):
         groups.setdefault(tuple(sorted(set(template.slots))), []).append(number)
-    drawing = _Drawing(capability, form, accept)
+    drawing = _Drawing(capability, form, accept, used or {})
     streams = [
         drawing.stream([pools[slot] for slot in slots], slots, numbers)
         for slots, numbers in groups.items()
@@ -179,10 +195,17 @@ def seeds_of(
 class _Drawing:
     """What was used how often while a capability's seeds are drawn."""
 
-    def __init__(self, capability: str, form: Form, accept: Callable[[Seed], bool]) -> None:
+    def __init__(
+        self,
+        capability: str,
+        form: Form,
+        accept: Callable[[Seed], bool],
+        used: Mapping[str, int],
+    ) -> None:
         self._capability = capability
         self._form = form
         self._accept = accept
+        self._used = used
         self._of_sentence: Counter[str] = Counter()
         self._texts: set[str] = set()
 
@@ -190,13 +213,18 @@ class _Drawing:
         self, columns: Sequence[Iterable[Source]], slots: Sequence[str], numbers: Sequence[int]
     ) -> Iterator[Seed]:
         """Seeds of templates over the same slots; every sentence once, then once more."""
-        for most in range(1, MOST_OF_A_SOURCE + 1):
+        for most in range(1, (MOST_OF_A_SUITE if self._used else MOST_OF_A_SOURCE) + 1):
             for sources in _tuples(columns):
-                if any(self._of_sentence[s.sentence.text] >= most for s in sources):
+                if not all(self._is_left(source.sentence.text, most) for source in sources):
                     continue
                 found = self._first(dict(zip(slots, sources, strict=True)), numbers)
                 if found is not None:
                     yield found
+
+    def _is_left(self, text: str, most: int) -> bool:
+        """Whether a sentence is in fewer seeds than that, and may be in one more."""
+        here = self._of_sentence[text]
+        return here < MOST_OF_A_SOURCE and here + self._used.get(text, 0) < most
 
     def _first(self, filled: Mapping[str, Source], numbers: Sequence[int]) -> Seed | None:
         """The first acceptable seed among the wordings that apply."""
@@ -205,6 +233,8 @@ class _Drawing:
             try:
                 seed = seed_of(self._capability, self._form, number, wording, filled)
             except NotApplicableError:
+                continue
+            if not any(has_referent(seed.template, source.parsed) for source in seed.sources):
                 continue
             applied += 1
             if applied > WORDINGS_TRIED:
@@ -252,15 +282,17 @@ def expansion_of(
     slot: str,
     extension: Extension,
     extended: ParsedSentence,
+    kind: str = "expansion",
 ) -> Expansion | None:
     """The expansion that an extension makes of a seed; None where it is not the seed and more.
 
     Args:
-        seed: the seed.
+        seed: the seed, or its contrast.
         template: its template.
         slot: the slot whose sentence is extended.
         extension: the extension.
         extended: the extended sentence, parsed anew.
+        kind: what it is in the suite.
     """
     sentences = {
         name: extended if name == slot else source.parsed
@@ -285,35 +317,55 @@ def expansion_of(
         inserted.append(InsertedWord(word.word, word.tag, start, start + len(word.word)))
     if without(composed.text, [(word.start, word.end) for word in inserted]) != seed.text:
         return None
-    id = content_id("expansion", seed.capability, composed.text)
-    return Expansion(id, seed.id, composed.text, tuple(inserted), extension, slot)
+    id = content_id(kind, seed.capability, composed.text)
+    return Expansion(id, seed.id, composed.text, tuple(inserted), extension, slot, extended)
 
 
-def contrast_of(seed: Seed, form: Form) -> Seed | None:
-    """The same case with the opposite label.
+def contrast_of(
+    seed: Seed, template: Template, others: Mapping[str, Source] | None = None
+) -> Seed | None:
+    """The same case, changed as its template says so that no label passes both.
 
-    None where the seed's template has none, or it cannot be composed.
+    None where the template has no contrast, or it cannot be composed.
+
+    Args:
+        seed: the case.
+        template: its template.
+        others: sentences of slots that only the contrast has.
     """
-    template = form.templates[seed.number]
-    opposite = template.counterpart
-    if opposite is None:
+    contrast = template.as_contrast
+    if contrast is None:
         return None
-    filled = dict(zip(seed.slots, seed.sources, strict=True))
-    wording = opposite.wording_beside(template, seed.wording)
+    filled = {**dict(zip(seed.slots, seed.sources, strict=True)), **(others or {})}
+    filled = {slot: filled[slot] for slot in contrast.slots}
+    wording = template.contrast_wording(seed.wording)
     try:
-        composed = compose(
-            opposite, wording, {slot: source.parsed for slot, source in filled.items()}
-        )
+        made = _made(CONTRAST, seed.capability, contrast, seed.number, wording, filled)
     except NotApplicableError:
         return None
-    labels = opposite.passing({slot: source.sentence.label for slot, source in filled.items()})
-    return replace(
-        seed,
-        id=content_id("counterpart", seed.capability, composed.text),
-        text=composed.text,
-        labels=labels,
-        template=composed.shown,
-    )
+    return made if set(made.labels).isdisjoint(seed.labels) else None
+
+
+def contrasts_of_expansions(
+    expansions: Iterable[Expansion], contrast: Seed, template: Template
+) -> Iterator[tuple[str, Expansion]]:
+    """The contrasts of a seed's expansions, each behind the id of its case.
+
+    Each is the seed's contrast with the same words inserted.
+
+    Args:
+        expansions: the expansions.
+        contrast: the seed's.
+        template: the seed's.
+    """
+    opposite = template.as_contrast
+    for each in expansions:
+        if opposite is not None and each.extended is not None:
+            found = expansion_of(
+                contrast, opposite, each.slot, each.extension, each.extended, CONTRAST
+            )
+            if found is not None:
+                yield each.id, found
 
 
 def seeds_in_paper_form(

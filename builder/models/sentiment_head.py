@@ -27,7 +27,7 @@ from s2lct.builder.models.shipped import encoder_path, shipped
 from s2lct.errors import ModelError
 from s2lct.hub_calls import pretrained
 
-WEIGHTS = Path(__file__).parents[1] / "weights"
+WEIGHTS = Path(__file__).parent / "weights"
 CLASSES: dict[str, tuple[str, ...]] = {
     "embedded-2class": ("negative", "positive"),
     "embedded-3class": ("negative", "neutral", "positive"),

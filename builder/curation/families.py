@@ -1,0 +1,95 @@
+"""Whole cases for annotators: the expansions that a suite would gain most by, and contrasts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from s2lct.builder.annotations import Annotations
+from s2lct.builder.curation.sheets import Candidate
+from s2lct.builder.fluent_form import FluentForm
+from s2lct.builder.records import Expansion, Extended, Extension, Seed
+from s2lct.builder.stages import choose
+from s2lct.builder.stages.judge import Judge
+from s2lct.labels import Label
+from s2lct.suite.annotation import Item
+
+READ_FOR_A_SEED = 7
+"""Expansions of a seed that are read: of three about one is kept."""
+JUDGED_OF_A_SENTENCE = 8
+"""Likeliest extensions of a sentence, beside those that passed, which the judge looks at."""
+LEAST_PRECISION = 0.8
+"""Of the judge on those that it leaves."""
+
+
+def families(
+    form: FluentForm, seeds: Mapping[str, Sequence[Seed]], annotations: Annotations
+) -> list[Candidate]:
+    """The expansions of seeds, and contrasts of the seeds and of the expansions that passed.
+
+    Args:
+        form: makes the families.
+        seeds: of each capability.
+        annotations: what was found so far.
+    """
+    config = form.inputs.config.model_copy(update={"expansions": READ_FOR_A_SEED})
+    inputs = replace(form.inputs, config=config)
+    form = replace(form, inputs=inputs, annotations=annotations, whole=False)
+    extended = _extended(form, seeds, annotations)
+    expansions = [
+        each
+        for capability in form.capabilities
+        for each in form.expand(capability, seeds[capability.id], extended)
+    ]
+    about = {each.id: each.raters or each.title for each in form.capabilities}
+    found: dict[str, Candidate] = {}
+
+    def add(case: Seed | Expansion, of: Seed, labels: Sequence[Label]) -> None:
+        sentence = case.extension.id if isinstance(case, Expansion) else ""
+        item = Item(case.id, case.text, description=about[of.capability], sentence=sentence)
+        found.setdefault(case.id, Candidate(item, labels))
+
+    for group in form.choose(seeds, expansions).values():
+        for family in group:
+            for case in family.expansions:
+                add(case, family.seed, family.seed.labels)
+            labels = family.labels_of_contrasts
+            for contrast in family.contrasts.values():
+                add(contrast, family.seed, labels)
+    return [
+        each for each in found.values() if annotations.state(each.item.id, each.labels) != "refused"
+    ]
+
+
+def _extended(
+    form: FluentForm, seeds: Mapping[str, Sequence[Seed]], annotations: Annotations
+) -> dict[str, list[Extended]]:
+    """Extensions of the seeds' sentences: those that passed, then those that a judge prefers."""
+    used = {
+        source.text: source for group in seeds.values() for seed in group for source in seed.sources
+    }
+
+    def tried(extension: Extension, label: Label) -> bool:
+        if annotations.passes(extension.id, {label}):
+            return True
+        is_open = annotations.state(extension.id, {label}) == "open"
+        return is_open and extension.origin != "phrase" and extension.second is None
+
+    left: dict[str, list[Extended]] = {}
+    passed: set[Extension] = set()
+    for text, confirmed in form.confirmed(list(used.values()), tried):
+        label = used[text].sentence.label
+        good = [each for each in confirmed if annotations.passes(each.extension.id, {label})]
+        others = [each for each in confirmed if each not in good]
+        good = choose.that_leave_label(text, good, annotated=True, shifts=form.models.shifts)
+        others = choose.that_leave_label(text, others, annotated=False, shifts=form.models.shifts)
+        others.sort(key=lambda each: -each.extension.score)
+        distinct = {each.extension.text: each for each in (*others[:JUDGED_OF_A_SENTENCE], *good)}
+        left[text] = list(distinct.values())
+        passed.update(each.extension for each in good)
+    likely = form.likelihoods(list(used.values()), left)
+    least = Judge.load().least(LEAST_PRECISION)
+    return {
+        text: [each for each in some if each.extension in passed or likely[each.extension] >= least]
+        for text, some in left.items()
+    }

@@ -1,0 +1,114 @@
+"""What cheap judges of sentiment think of a text: two word lists, and the embedded classifier.
+
+They guard labels that nobody read. Each sees what the others do not: word lists a word of praise
+or blame, the classifier the sentence.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib.metadata import version
+from typing import Any, Final, NamedTuple
+
+from s2lct.builder.language.lexicon import subjectivity, textblob, vader
+from s2lct.builder.models import same_lengths
+from s2lct.builder.models.shipped import ENCODER_SHA256, SHA256
+from s2lct.cache import Cache, predictions
+from s2lct.identity import source_fingerprint
+from s2lct.labels import Label
+
+LEANS: Final = 0.2
+"""From this mean of the three on a text is clearly positive, and below its negative negative."""
+LEANS_FAR: Final = 0.3
+"""As much is asked of a sentence whose label is that of a longer text."""
+UNDECIDED: Final = 0.5
+"""A text is neutral where the classifier prefers neither side by so much, …"""
+SUBJECTIVE: Final = 0.5
+"""… and its words are less subjective than this."""
+ROWS = 16
+"""Texts of a forward pass, filled up with copies: an opinion depends on its text alone."""
+
+
+class Opinion(NamedTuple):
+    """Opinions of a text, each from -1, negative, to 1, positive.
+
+    Attributes:
+        vader: VADER's compound score.
+        textblob: TextBlob's polarity.
+        classifier: the embedded classifier's probability of positive less that of negative.
+        subjective: how subjective its words are, from 0 to 1.
+    """
+
+    vader: float
+    textblob: float
+    classifier: float
+    subjective: float
+
+    @property
+    def mean(self) -> float:
+        """Of the three."""
+        return (self.vader + self.textblob + self.classifier) / 3
+
+    def bears_out(self, label: Label, least: float = LEANS) -> bool:
+        """Whether a text shows by itself that a label is right.
+
+        A neutral one has no word that either list calls praise, blame or subjective.
+
+        Args:
+            label: the label.
+            least: what the mean must reach, in its direction.
+        """
+        if label == "neutral":
+            plain = self.vader == 0 == self.textblob and self.subjective < SUBJECTIVE
+            return plain and abs(self.classifier) < UNDECIDED
+        return self._towards(label) >= least
+
+    def contradicts(self, label: Label) -> bool:
+        """Whether a text shows by itself that a label is wrong."""
+        if label == "neutral":
+            return abs(self.mean) >= LEANS
+        return self._towards(label) <= -LEANS
+
+    def _towards(self, label: Label) -> float:
+        return self.mean if label == "positive" else -self.mean
+
+
+def opinions(texts: Sequence[str]) -> dict[str, Opinion]:
+    """The opinion of each text; what was asked before is looked up."""
+    versions = [version(name) for name in ("textblob", "vaderSentiment")]
+    code = source_fingerprint("s2lct.builder.models", "s2lct.builder.language")
+    model = f"opinions {versions} {SHA256['sentiment_3class.safetensors']} {ENCODER_SHA256} {code}"
+    with Cache() as kept:
+        found = predictions(kept, model, texts, _asked)
+    return {text: Opinion(*json.loads(opinion)) for text, opinion in found.items()}
+
+
+def _asked(texts: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+    lists = vader(), textblob(), subjectivity
+    for number, classified in by_classifier(texts):
+        score, polarity, subjective = (opinion(texts[number]) for opinion in lists)
+        found = score, polarity, classified, subjective
+        yield texts[number], json.dumps([round(each, 4) for each in found]).encode()
+
+
+def by_classifier(texts: Sequence[str]) -> Iterator[tuple[int, float]]:
+    """The number of each text, and how much likelier it is to be positive than negative."""
+    import torch
+
+    tokenizer, network = _classifier()
+    encoded: list[list[int]] = tokenizer(list(texts), truncation=True)["input_ids"]
+    for batch in same_lengths(range(len(texts)), list(map(len, encoded)), lambda _: ROWS):
+        rows = [encoded[number] for number in batch]
+        with torch.inference_mode():
+            logits = network(torch.tensor(rows + rows[-1:] * (ROWS - len(rows)))).logits
+        negative, _, positive = logits.softmax(dim=-1)[: len(rows)].T
+        yield from zip(batch, (positive - negative).tolist(), strict=True)
+
+
+@cache
+def _classifier() -> tuple[Any, Any]:
+    from s2lct.builder.models.sentiment_head import embedded_network
+
+    return embedded_network("embedded-3class")

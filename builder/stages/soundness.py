@@ -1,0 +1,73 @@
+"""Soundness: what a sentence that nobody read must show before it is used.
+
+Its tree is that of a sentence, made of productions that the reference treebanks have, and its verbs
+agree with their subjects. Many good sentences fall short of it, but few bad ones pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from s2lct.builder.language.grammar import Node, ReferenceGrammar
+from s2lct.builder.records import ParsedSentence, Token
+from s2lct.builder.stages.search import is_complete_sentence
+from s2lct.plain_text import words
+
+_OF_PLURALS = words("are were have do")
+_AMOUNTS = words("lot number rest majority couple variety half bunch plenty range kind sort series")
+_SINGULAR_PRONOUNS = words("he she it this that")
+_PLURAL_PRONOUNS = words("they we you these those")
+
+
+def is_sound(parsed: ParsedSentence, grammar: ReferenceGrammar) -> bool:
+    """Whether it is a sentence or a noun phrase, of known productions, and its verbs agree."""
+    tree = parsed.tree
+    return (tree.label == "NP" or is_complete_sentence(parsed)) and all(
+        node.is_word
+        or (_is_known(node, grammar) and (node.label != "S" or _agrees(node, parsed.tokens)))
+        for node in tree.nodes()
+    )
+
+
+def _is_known(node: Node, grammar: ReferenceGrammar) -> bool:
+    """Whether a treebank has a node's production, its full stop aside."""
+    labels = node.child_labels
+    without_stop = labels[:-1] if labels[-1] == "." else labels
+    return not grammar.counts.keys().isdisjoint({(node.label, labels), (node.label, without_stop)})
+
+
+def _agrees(clause: Node, tokens: Sequence[Token]) -> bool:
+    """Whether a clause's verb has its subject's number, as far as both show it."""
+    labels = clause.child_labels
+    if "VP" not in labels or "NP" not in labels[: labels.index("VP")]:
+        return True
+    place = labels.index("VP")
+    verb = clause.children[place]
+    while verb.children:
+        verb = verb.children[0]
+    subject = [child for child in clause.children[:place] if child.label == "NP"][-1]
+    found = tokens[verb.start]
+    singular = _is_singular(subject, tokens)
+    form = found.text.lower()
+    if singular is None or found.tag not in ("VBZ", "VBP", "VBD"):
+        return True
+    if found.tag == "VBD":
+        return form != ("were" if singular else "was")
+    return form not in _OF_PLURALS and found.tag == "VBZ" if singular else found.tag == "VBP"
+
+
+def _is_singular(subject: Node, tokens: Sequence[Token]) -> bool | None:
+    """Whether a subject is of one; None where it does not show."""
+    while not subject.children[0].is_word:
+        if subject.children[0].label != "NP" or "CC" in subject.child_labels:
+            return None
+        subject = subject.children[0]
+    if "CC" in subject.child_labels:
+        return None
+    head = tokens[subject.end - 1]
+    form = head.text.lower()
+    if head.tag in ("NN", "NNS"):
+        return None if form in _AMOUNTS else head.tag == "NN"
+    if form in _SINGULAR_PRONOUNS:
+        return True
+    return False if form in _PLURAL_PRONOUNS else None

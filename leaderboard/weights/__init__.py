@@ -1,1 +1,0 @@
-"""Weights and figures of the embedded sentiment models."""

@@ -1,0 +1,57 @@
+"""How far a denial reaches, what pronouns stand for, and what stands under no negation."""
+
+from __future__ import annotations
+
+import pytest
+
+from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.language.reach import has_referent, is_assertive, is_negative, is_reached
+from s2lct.builder.models import load_parser, load_tagger, parsed_sentences
+from s2lct.builder.records import InsertedWord, ParsedSentence
+
+pytestmark = [pytest.mark.shipped_models]
+
+
+def parsed(text: str) -> ParsedSentence:
+    (found,) = parsed_sentences([text], load_tagger(), load_parser())
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "reached"),
+    [
+        ("The script was a predictable disaster.", True),
+        ("The predictable script was a disaster.", False),
+        ("The film is dull and lazy.", True),
+        ("The writing is clever and the cast is appealing.", True),
+        ("The actors are moved by this incredible performance.", False),
+        ("Demme's lazy approach kills the suspense.", False),
+        ("It's as sorry a mess as its director's movie debut.", False),
+        ("The young director has made a long film.", True),
+    ],
+)
+def test_no_opinion_outlives_a_denial(text: str, reached: bool) -> None:
+    assert is_reached(parsed(text), Lexicon.load()) is reached
+
+
+@pytest.mark.parametrize(
+    ("wording", "text", "has"),
+    [
+        ("I thought that {N|clause}. Now I love it.", "The script is dull.", True),
+        ("I thought that {N|clause}. Now I love it.", "It is dull.", True),
+        ("I thought that {N|clause}. Now I love it.", "Leigh makes these lives count.", False),
+        ("It isn't true that {N|clause}.", "Leigh makes these lives count.", True),
+        ("Is it true that {N|clause}? No, it isn't.", "Leigh makes these lives count.", True),
+        ("I don't think that {N|clause}.", "Leigh makes these lives count.", True),
+    ],
+)
+def test_a_pronoun_needs_its_thing(wording: str, text: str, has: bool) -> None:
+    assert has_referent(wording, parsed(text)) is has
+
+
+def test_some_and_also_stand_under_no_negation() -> None:
+    assert all(map(is_negative, ["{N|negate}", "I wouldn't say that {N|clause}.", "{P}? No."]))
+    assert not is_negative("{S|question} Yes.")
+    assert is_assertive([InsertedWord("also", "RB", 0, 4)])
+    assert not is_assertive([InsertedWord("here", "RB", 0, 4)])

@@ -1,0 +1,46 @@
+"""What a sentence of a corpus that nobody has read must show before it is used."""
+
+from __future__ import annotations
+
+import pytest
+
+from s2lct.builder.language.grammar import ReferenceGrammar
+from s2lct.builder.models import load_parser, load_tagger, parsed_sentences
+from s2lct.builder.models.opinions import opinions
+from s2lct.builder.stages.soundness import is_sound
+from s2lct.labels import LABELS
+
+pytestmark = pytest.mark.shipped_models
+
+
+def test_sentences_that_read_well_are_sound_and_broken_ones_are_not() -> None:
+    sound = {
+        "The battery lasts long and the screen is bright.": True,
+        "A very good camera.": True,
+        "A lot of the songs are boring.": True,
+        "All three of the disks were scratched.": True,
+        "The sound are great.": False,
+        "The colors of the screen is beautiful.": False,
+        "He also draw great pictures.": False,
+        "The display is plain manual is quite complex.": False,
+        "And of course, a spoiler ending.": False,
+        "Works well in a car.": False,
+    }
+    parsed = parsed_sentences(list(sound), load_tagger(), load_parser())
+    grammar = ReferenceGrammar.load()
+    assert {each.text: is_sound(each, grammar) for each in parsed if each} == sound
+
+
+def test_a_label_is_borne_out_by_the_sentence_itself() -> None:
+    borne_out = {
+        "The sound is terrific.": ["positive"],
+        "Everything in between is a bunch of garbage.": ["negative"],
+        "The second chapter takes place in Paris.": ["neutral"],
+        "The second set of batteries only lasted a week.": [],
+    }
+    found = opinions(list(borne_out))
+    assert {
+        text: [label for label in LABELS if found[text].bears_out(label)] for text in found
+    } == borne_out
+    alone = "Everything in between is a bunch of garbage."
+    assert opinions([alone]) == {alone: found[alone]}
