@@ -122,7 +122,9 @@ def reading_of(model: ModelRecord) -> str:
     pairs = [pair.split(" → ") for pair in meanings.split(", ")]
     if any(len(pair) != 2 or pair[0] != pair[1] for pair in pairs):
         return model.label_rule
-    return rest.partition("; ")[2].replace("probabilities summed, the largest wins", "the likeliest")
+    return rest.partition("; ")[2].replace(
+        "probabilities summed, the largest wins", "the likeliest"
+    )
 
 
 def one_label_of(result: Result) -> tuple[str, float] | None:
