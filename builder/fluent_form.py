@@ -12,14 +12,14 @@ from functools import cached_property
 from typing import Any
 
 from s2lct.builder.annotations import Annotations
-from s2lct.builder.capabilities.schema import Capability, SearchRule
+from s2lct.builder.capabilities.schema import Capability, Form, SearchRule
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.domains import Domain
 from s2lct.builder.kept_models import KeptModels, LoadedModels
 from s2lct.builder.language.grammar import ReferenceGrammar, shipped_attachments, shipped_bank
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.language.reach import is_assertive, is_negative, is_reached
+from s2lct.builder.language.reach import has_referent, is_assertive, is_negative, is_reached
 from s2lct.builder.models import parsed_sentences
 from s2lct.builder.models.opinions import opinions
 from s2lct.builder.records import (
@@ -33,11 +33,12 @@ from s2lct.builder.records import (
     sentence_id,
 )
 from s2lct.builder.stages import choose, compose, confirm, extend, judge, reduce, search
-from s2lct.builder.stages.compose import PAIRINGS, contrast_of
+from s2lct.builder.stages.compose import PAIRINGS, contrast_of, contrasts_of_expansions
 from s2lct.builder.stages.judge import Judge
 from s2lct.builder.stages.mask import SUGGESTIONS
 from s2lct.builder.stages.soundness import is_sound
 from s2lct.engines import beside_each_other
+from s2lct.identity import shuffle_key
 from s2lct.labels import Label
 from s2lct.progress import bar
 
@@ -51,6 +52,8 @@ TRIED_FOR_A_SEED = 3
 """Sentences of a slot, for each seed wanted, that are used where nobody annotated them."""
 LEAST_DRAWN, LEAST_SHORTENED, MOST_DRAWN = 32, 8, 1_000
 """Sentences of a slot that are tagged and parsed, or shortened, together."""
+OTHERS_TRIED = 12
+"""Sentences that may stand in a case's contrast instead of its own."""
 OF_A_SENTENCE = 2
 """Forms of a sentence that a slot is filled with."""
 
@@ -207,9 +210,8 @@ class FluentForm:
             lexicon = self.inputs.lexicon
             if not all(
                 search.still_meets(form, source.sentence.label, source.parsed, lexicon)
-                and (not seed.takes_back(source) or is_reached(source.parsed, lexicon))
                 for source in seed.sources
-            ):
+            ) or not self._is_sensible(seed):
                 return False
             if self.annotations is None or not seed.template:
                 return True
@@ -438,22 +440,98 @@ class FluentForm:
             seed=self.inputs.config.seed,
             domain_words=self.inputs.domain.own_words if is_varied else None,
         )
-        families: dict[str, list[Family]] = {}
-        for capability in self.capabilities:
-            group = seeds[capability.id]
-            taken = {seed.text for seed in group}
-            taken.update(expansion.text for seed in group for expansion in chosen[seed.id])
-            contrasts = [contrast_of(seed, capability.form("fluent")) for seed in group]
-            published = self.may_be_published({each.id: each.labels for each in contrasts if each})
-            families[capability.id] = []
-            for seed, contrast in zip(group, contrasts, strict=True):
-                if contrast and (contrast.text in taken or contrast.id not in published):
-                    contrast = None
-                if contrast is not None:
+        return {
+            capability.id: self._families(capability, seeds[capability.id], chosen)
+            for capability in self.capabilities
+        }
+
+    def _families(
+        self,
+        capability: Capability,
+        seeds: Sequence[Seed],
+        expansions: Mapping[str, Sequence[Expansion]],
+    ) -> list[Family]:
+        """A capability's seeds with their expansions, and the contrasts of both."""
+        found = self._contrasts(seeds, expansions, capability.form("fluent"))
+        families = [Family(seed, tuple(expansions[seed.id]), found) for seed in seeds]
+        taken = {case.text for family in families for case in family.cases}
+        published: set[str] = set()
+        for some in ([family.cases[:1] for family in families], [f.expansions for f in families]):
+            labels = {
+                found[case.id].id: family.labels_of_contrasts
+                for family, cases in zip(families, some, strict=True)
+                for case in cases
+                if case.id in found
+            }
+            published.update(self.may_be_published(labels))
+        for number, family in enumerate(families):
+            contrasts: dict[str, Seed | Expansion] = {}
+            for case in family.cases:
+                contrast = found.get(case.id)
+                if contrast and contrast.text not in taken and contrast.id in published:
                     taken.add(contrast.text)
-                family = Family(seed, tuple(chosen[seed.id]), contrast)
-                families[capability.id].append(family)
+                    contrasts[case.id] = contrast
+                elif case is family.seed:
+                    break
+            families[number] = replace(family, contrasts=contrasts)
         return families
+
+    def _contrasts(
+        self, seeds: Sequence[Seed], expansions: Mapping[str, Sequence[Expansion]], form: Form
+    ) -> dict[str, Seed | Expansion]:
+        """The contrasts of cases, by the cases' ids, whatever their texts."""
+        found: dict[str, Seed | Expansion] = {}
+        of_other_sentences: dict[str, dict[str, tuple[Seed, str]]] = {}
+        for seed in seeds:
+            template = form.templates[seed.number]
+            if not (others := template.slots_of_contrast):
+                contrast = contrast_of(seed, template)
+                if contrast is not None and self._is_sensible(contrast):
+                    longer = list(expansions[seed.id])
+                    if is_negative(contrast.template):
+                        longer = [e for e in longer if not is_assertive(e.extension.inserted)]
+                    found[seed.id] = contrast
+                    found.update(contrasts_of_expansions(longer, contrast, template))
+                continue
+            (slot,) = others
+            of_slot = of_other_sentences.setdefault(slot, {})
+            of_slot[seed.id] = seed, seed.text
+            for case in expansions[seed.id]:
+                of_slot[case.id] = seed, case.text
+        for slot, of_slot in of_other_sentences.items():
+            of_length = self._of_length(form.search[slot])
+            cases = {id: (seed, _as_long(text, of_length)) for id, (seed, text) in of_slot.items()}
+            for _ in range(OTHERS_TRIED):
+                tried = {
+                    id: (seed, next(others, None))
+                    for id, (seed, others) in cases.items()
+                    if id not in found
+                }
+                distinct = {each.text: each for _, each in tried.values() if each is not None}
+                sources = self.select(form.search[slot], list(distinct.values()))
+                met = {source.sentence.text: source for source in sources}
+                for id, (seed, other) in tried.items():
+                    if other is not None and other.text in met:
+                        filled = {slot: met[other.text]}
+                        contrast = contrast_of(seed, form.templates[seed.number], filled)
+                        if contrast is not None and self._is_sensible(contrast):
+                            found[id] = contrast
+        return found
+
+    def _is_sensible(self, case: Seed) -> bool:
+        """Whether a case takes back all that it takes back any of, and its *it* is something."""
+        return all(
+            not case.takes_back(source) or is_reached(source.parsed, self.inputs.lexicon)
+            for source in case.sources
+        ) and any(has_referent(case.template, source.parsed) for source in case.sources)
+
+    def _of_length(self, rules: Sequence[SearchRule]) -> Mapping[int, Sequence[Sentence]]:
+        """Sentences that may meet one of a slot's rules, by their number of words."""
+        of_length: defaultdict[int, list[Sentence]] = defaultdict(list)
+        for sentence in search.candidates(self.inputs.sentences, rules, 0):
+            if self.passes(sentence_id(sentence.text), sentence.label):
+                of_length[len(sentence.text.split())].append(sentence)
+        return of_length
 
 
 class Pool:
@@ -479,7 +557,7 @@ class Pool:
         if config.seeds <= PAIRINGS:
             self._most = PAIRINGS
             if form.annotations is None:
-                self._most = min(PAIRINGS, config.seeds * TRIED_FOR_A_SEED)
+                self._most = min(PAIRINGS, max(LEAST_SHORTENED, config.seeds * TRIED_FOR_A_SEED))
         self._seen = 0
         self._sources: list[Source] = []
         self._forms: list[list[Source]] = []
@@ -509,3 +587,13 @@ class Pool:
             self._sources += self._form.select(self._rules, batch)
         self._forms += self._form.forms(self._sources[done:wanted])
         return len(self._forms) > done
+
+
+def _as_long(text: str, of_length: Mapping[int, Sequence[Sentence]]) -> Iterator[Sentence]:
+    """Sentences by their number of words, those about as long as a text first."""
+    words = len(text.split())
+    for length in sorted(of_length, key=lambda length: (abs(length - words), length)):
+        yield from sorted(
+            of_length[length],
+            key=lambda sentence: shuffle_key(0, "contrast", text, sentence.text),
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from s2lct.builder.language.grammar import Node, read_tree
@@ -207,6 +207,7 @@ class Expansion:
         inserted: the words, from left to right, with their places in ``text``.
         extension: of the sentence in ``slot``; in the paper form, of the whole seed.
         slot: whose sentence was extended; empty in the paper form.
+        extended: that sentence, parsed anew; None in the paper form.
     """
 
     id: str
@@ -215,6 +216,7 @@ class Expansion:
     inserted: tuple[InsertedWord, ...]
     extension: Extension
     slot: str = ""
+    extended: ParsedSentence | None = None
 
     @property
     def ids(self) -> tuple[str, str]:
@@ -224,11 +226,25 @@ class Expansion:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A seed, its expansions, and the same case with the opposite label, if there is one."""
+    """A seed, its expansions, and the contrasts of these cases, by a case's id.
+
+    An expansion's is an expansion of the seed's contrast, or a contrast made of another sentence.
+    """
 
     seed: Seed
     expansions: tuple[Expansion, ...]
-    contrast: Seed | None = None
+    contrasts: Mapping[str, Seed | Expansion] = field(default_factory=dict)
+
+    @property
+    def cases(self) -> tuple[Seed | Expansion, ...]:
+        """The seed and the expansions."""
+        return self.seed, *self.expansions
+
+    @property
+    def labels_of_contrasts(self) -> tuple[Label, ...]:
+        """The labels that pass the contrasts."""
+        contrast = self.contrasts.get(self.seed.id)
+        return contrast.labels if isinstance(contrast, Seed) else ()
 
 
 def sentence_id(text: str) -> str:

@@ -16,7 +16,7 @@ from s2lct.builder.write import counts_of
 from s2lct.labels import LABELS
 from s2lct.plain_text import plain
 from s2lct.suite.read import WrittenSuite, examine, faults_in
-from s2lct.suite.tables import CONTRAST, ORIGINS, SUITE_FILE
+from s2lct.suite.tables import CONTRAST, KINDS, ORIGINS, SUITE_FILE, without
 
 Row = Mapping[str, Any]
 _WORD = re.compile(r"[\w']+")
@@ -58,7 +58,8 @@ def _count_faults(suite: WrittenSuite) -> Iterator[str]:
 
 def _config_faults(rows: Sequence[Row], form: Form, described: Mapping[str, Any]) -> Iterator[str]:
     """Faults of the rows of one config."""
-    seeds = {row["id"]: row for row in rows if row["kind"] == "seed"}
+    cases = {row["id"]: row for row in rows if row["kind"] in KINDS}
+    contrasts = {row["seed_id"]: row for row in rows if row["kind"] == CONTRAST}
     is_fluent = described["options"]["templates"] == "fluent"
     texts: dict[str, str] = {}
     for row in rows:
@@ -66,26 +67,36 @@ def _config_faults(rows: Sequence[Row], form: Form, described: Mapping[str, Any]
         if row["text"] in texts:
             yield f"{where}: its text is also that of {texts[row['text']]}"
         texts[row["text"]] = where
-        seed = seeds[row["seed_id"]]
         found = [*_label_faults(row, form)]
-        if row["kind"] == "expansion":
-            found += _expansion_faults(row, seed, is_fluent=is_fluent)
+        base = case = cases[row["seed_id"]]
+        if row["kind"] == CONTRAST:
+            found += _contrast_faults(row, case, form)
+            base = contrasts.get(case["seed_id"], case) if row["inserted"] else case
+        if row["kind"] == "expansion" or base is not case:
+            found += _expansion_faults(row, base, is_fluent=is_fluent)
         else:
-            found += _seed_faults(row, seed, is_fluent=is_fluent)
+            found += _seed_faults(row, is_fluent=is_fluent)
         yield from (f"{where}: {fault}" for fault in found[:_MOST_FAULTS_OF_A_ROW])
 
 
-def _seed_faults(row: Row, seed: Row, *, is_fluent: bool) -> Iterator[str]:
-    """Faults of a seed or a contrast."""
+def _seed_faults(row: Row, *, is_fluent: bool) -> Iterator[str]:
+    """Faults of a seed, or of a contrast in which nothing is inserted."""
     if row["masked_text"] is not None or row["inserted"] or row["production"] or row["origin"]:
         yield f"a {row['kind']} has no inserted words"
     if is_fluent and not all(is_part(each["used"], each["text"]) for each in row["sources"]):
         yield "a sentence of it is not the corpus's, whole or without a part"
-    if row["kind"] == CONTRAST:
-        if not set(row["labels"]).isdisjoint(seed["labels"]):
-            yield "its labels are not opposite to its seed's"
-        if row["sources"] != seed["sources"]:
-            yield "its sources are not its seed's"
+
+
+def _contrast_faults(row: Row, case: Row, form: Form) -> Iterator[str]:
+    if not set(row["labels"]).isdisjoint(case["labels"]):
+        yield "its labels are not opposite to its case's"
+    if any(template.slots_of_contrast for template in form.templates):
+        return
+    if row["sources"] != case["sources"]:
+        yield "its sources are not its case's"
+    own, others = ([(w["word"], w["tag"]) for w in each["inserted"]] for each in (row, case))
+    if own != others:
+        yield "its inserted words are not its case's"
 
 
 def _expansion_faults(row: Row, seed: Row, *, is_fluent: bool) -> Iterator[str]:
@@ -104,6 +115,9 @@ def _expansion_faults(row: Row, seed: Row, *, is_fluent: bool) -> Iterator[str]:
         yield f"its origin is {row['origin']!r}"
     if row["origin"] == "attested" and not all(is_part(s["used"], s["text"]) for s in extended):
         yield "its sentence is not as its author wrote it"
+    places = [(word["start"], word["end"]) for word in row["inserted"]]
+    if without(row["text"], places) != seed["text"]:
+        yield f"without its inserted words it is not the {seed['kind']}"
     words = [word for part in row["inserted"] for word in part["word"].replace(",", " ").split()]
     if is_fluent and any(map(is_polarity_shifter, words)):
         yield "an inserted word shifts polarity"

@@ -13,7 +13,7 @@ from s2lct.builder.annotations import Annotations
 from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.collect import Corpus
-from s2lct.builder.records import Family, Seed, Sentence, sentence_id
+from s2lct.builder.records import Expansion, Family, Seed, Sentence, sentence_id
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
 from s2lct.suite.tables import CONTRAST
@@ -50,45 +50,49 @@ def counts_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 def rows(
     families: Iterable[Family], annotations: Annotations | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Each seed, followed by its contrast and its expansions, as rows.
+    """Each seed and its expansions, each followed by its contrast, as rows.
 
     Args:
         families: the seeds with what is linked to them.
         annotations: of cases and of sentences in them; None where nobody annotated.
     """
     for family in families:
-        seed = family.seed
-        texts = [source.text for source in seed.sources]
-        row = _row_of(seed) | {"verdicts": _annotations(annotations, seed.id, texts)}
-        yield row
-        if (contrast := family.contrast) is not None:
-            yield _row_of(contrast) | {
-                "kind": CONTRAST,
-                "seed_id": seed.id,
-                "verdicts": _annotations(annotations, contrast.id, texts),
-            }
-        for expansion in family.expansions:
-            extension = expansion.extension
-            used = [
-                extension.text if slot == expansion.slot else source.text
-                for slot, source in zip(seed.slots, seed.sources, strict=True)
-            ]
-            yield row | {
-                "id": expansion.id,
-                "kind": "expansion",
-                "text": expansion.text,
-                "sources": [
-                    _source(source.sentence, text)
-                    for source, text in zip(seed.sources, used, strict=True)
-                ],
-                "masked_text": extension.masked_text,
-                "production": asdict(extension.production),
-                "second_production": asdict(extension.second) if extension.second else None,
-                "inserted": [asdict(word) for word in expansion.inserted],
-                "score": extension.score if extension.origin == "masked" else None,
-                "origin": extension.origin,
-                "verdicts": _annotations(annotations, expansion.id, used),
-            }
+        seed, contrasts = family.seed, family.contrasts
+        of_seed = contrasts.get(seed.id)
+        for case in family.cases:
+            yield _row(case, seed, annotations)
+            if (contrast := contrasts.get(case.id)) is not None:
+                own = contrast if isinstance(contrast, Seed) else of_seed
+                assert isinstance(own, Seed)
+                yield _row(contrast, own, annotations) | {"kind": CONTRAST, "seed_id": case.id}
+
+
+def _row(case: Seed | Expansion, seed: Seed, annotations: Annotations | None) -> dict[str, Any]:
+    """The row of a seed, or of an expansion of it."""
+    row = _row_of(seed)
+    used = [source.text for source in seed.sources]
+    if isinstance(case, Expansion):
+        extension = case.extension
+        used = [
+            extension.text if slot == case.slot else text
+            for slot, text in zip(seed.slots, used, strict=True)
+        ]
+        row |= {
+            "id": case.id,
+            "kind": "expansion",
+            "text": case.text,
+            "sources": [
+                _source(source.sentence, text)
+                for source, text in zip(seed.sources, used, strict=True)
+            ],
+            "masked_text": extension.masked_text,
+            "production": asdict(extension.production),
+            "second_production": asdict(extension.second) if extension.second else None,
+            "inserted": [asdict(word) for word in case.inserted],
+            "score": extension.score if extension.origin == "masked" else None,
+            "origin": extension.origin,
+        }
+    return row | {"verdicts": _annotations(annotations, case.id, used)}
 
 
 def _annotations(

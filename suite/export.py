@@ -21,6 +21,7 @@ from s2lct.suite.tables import CONTRAST, KINDS, Row
 from s2lct.suite.write import files_of_suite
 
 Family = list[Row]
+_SIGNS = {"seed": "", "expansion": "  + ", CONTRAST: "  ↔ "}
 
 
 def export_suite(folder: Path, out: Path, format: str) -> int:
@@ -91,7 +92,7 @@ _WRITERS: dict[str, Callable[[list[Row], Mapping[str, Any]], str]] = {
 
 
 def families(folder: Path, capabilities: Sequence[str], n: int) -> dict[str, list[Family]]:
-    """Seeds of a suite, each with its contrast and expansions behind it, by capability.
+    """Seeds of a suite, each with its expansions, each case before its contrast, by capability.
 
     Args:
         folder: the suite.
@@ -106,9 +107,13 @@ def families(folder: Path, capabilities: Sequence[str], n: int) -> dict[str, lis
     found: dict[str, list[Family]] = {}
     names = chosen(capabilities, list(suite.rows), str(folder)) if capabilities else suite.rows
     for name in names:
+        rows = suite.rows[name]
+        contrasts = {row["seed_id"]: row for row in rows if row["kind"] == CONTRAST}
         of_seed: dict[str, Family] = {}
-        for row in sorted(suite.rows[name], key=lambda row: row["kind"] != "seed"):
-            of_seed.setdefault(row["seed_id"], []).append(row)
+        for row in sorted(rows, key=lambda row: row["kind"] != "seed"):
+            if row["kind"] in KINDS:
+                family = of_seed.setdefault(row["seed_id"], [])
+                family += [row, *(contrasts[id] for id in (row["id"],) if id in contrasts)]
         all_families = list(of_seed.values())
         places = random.Random(0).sample(range(len(all_families)), min(n, len(all_families)))
         found[name] = [all_families[place] for place in sorted(places)]
@@ -116,18 +121,17 @@ def families(folder: Path, capabilities: Sequence[str], n: int) -> dict[str, lis
 
 
 def lines_of(family: Family) -> Iterator[Text]:
-    """A seed, its contrast and its expansions, the inserted words in brackets."""
+    """A seed and its expansions, each before its contrast, the inserted words in brackets."""
     for row in family:
-        if row["kind"] != "expansion":
-            labels = " or ".join(LABELS[label] for label in row["labels"])
-            sign = "  ↔ " if row["kind"] == CONTRAST else ""
-            yield Text.assemble(sign, row["text"], (f"  ({labels})", "dim"))
-            continue
-        text, last, production = Text(), 0, row["production"]
+        labels = " or ".join(LABELS[label] for label in row["labels"])
+        of_case = f"  ({labels})"
+        if row["kind"] == "expansion":
+            production = row["production"]
+            of_case = f"  {production['lhs']} → {' '.join(production['reference_rhs'])}"
+        text, last = Text(), 0
         for word in row["inserted"]:
             text.append(row["text"][last : word["start"]])
             text.append(f"[{row['text'][word['start'] : word['end']]}]", "bold green")
             last = word["end"]
         text.append(row["text"][last:])
-        licence = f"  {production['lhs']} → {' '.join(production['reference_rhs'])}"
-        yield Text.assemble("  + ", text, (licence, "dim"))
+        yield Text.assemble(_SIGNS[row["kind"]], text, (of_case, "dim"))

@@ -22,7 +22,7 @@ SPLIT = "test"
 KINDS = ("seed", "expansion")
 """The kinds of cases that a failure rate counts."""
 CONTRAST = "counterpart"
-"""A contrast: a row that has its seed's sentence with the opposite label."""
+"""A row that is a case, changed so that no label passes both; its ``seed_id`` names the case."""
 ORIGINS = ("masked", "phrase", "attested", "synonym")
 ALL = "all"
 Row = dict[str, Any]
@@ -249,7 +249,9 @@ def _is_whole(value: Any, kind: Any) -> bool:
 def _faults_between(row: Row, seed: Row | None, *, built: bool) -> Iterator[str]:
     if seed is None:
         yield f"its seed {plain(row['seed_id'], SHOWN)} is not in the suite"
-    elif (seed["kind"], seed["capability"]) != ("seed", row["capability"]):
+    elif seed["capability"] != row["capability"] or seed["kind"] not in (
+        KINDS if row["kind"] == CONTRAST else ("seed",)
+    ):
         yield "its seed is none, or of another capability"
     elif row["kind"] == "expansion" and built:
         words = [(word["start"], word["end"]) for word in row["inserted"]]

@@ -31,6 +31,12 @@ _WORD_CLASS = re.compile(
     r"(?P<sentiment>positive|neutral|negative) (?P<pos>[a-z]+(?:/[a-z]+)*)"
     r"(?: >= (?P<strength>0\.\d+))?"
 )
+_OF_SLOT = re.compile(r"(label|denial) of \w+")
+_DENIED: Mapping[Label, tuple[Label, ...]] = {
+    "negative": ("positive", "neutral"),
+    "neutral": ("neutral",),
+    "positive": ("negative",),
+}
 _FIELD = re.compile(r"\{(?P<name>[A-Za-z_]+)(?P<operations>(?:\|[a-z ]+)*)\}")
 
 
@@ -219,8 +225,9 @@ class Contrast(_Specified):
     """How a template's case is changed so that no label passes both.
 
     Attributes:
-        text: the text; by default the template's. Its slots are the template's.
-        passes: the labels that pass, or ``label of SLOT``.
+        text: the text; by default the template's. A slot that the template lacks takes a sentence
+            of the slot's search that is about as long as the case's.
+        passes: see `Template`.
     """
 
     text: str | None = None
@@ -239,7 +246,8 @@ class Template(_Specified):
             the case's and its contrast's. In a file, each may be for a domain, and name what the
             domain has (`s2lct.builder.domains`).
         rewrite: slots whose start is changed.
-        passes: the labels that pass, or ``label of SLOT``.
+        passes: the labels that pass; or ``label of SLOT``, or ``denial of SLOT``: of a positive
+            sentence negative, of a negative one positive or neutral.
         weight: how often it is used, beside other templates over the same slots.
         contrast: the same case, changed so that other labels pass, if there is one.
     """
@@ -253,15 +261,17 @@ class Template(_Specified):
 
     @model_validator(mode="after")
     def _check(self) -> Template:
-        if (contrast := self.as_contrast) is not None:
-            if set(contrast.slots) != set(self.slots) or self.rewrite:
-                raise ValueError(f"contrast of {self.text!r}: its slots must be the template's")
-            if not set(contrast.labelled_by) <= set(self.slots):
-                raise ValueError(f"contrast of {self.text!r}: it passes the label of no slot")
+        if self.contrast is not None:
+            if self.rewrite or len(self.slots_of_contrast) > 1:
+                raise ValueError(
+                    f"contrast of {self.text!r}: it may neither rewrite nor add several slots"
+                )
         elif any(isinstance(each, tuple) for of in self.choices.values() for each in of):
             raise ValueError(f"template {self.text!r}: wordings in pairs, but no contrast")
-        if isinstance(self.passes, str) and not re.fullmatch(r"label of \w+", self.passes):
-            raise ValueError(f'passes: {self.passes!r} is neither labels nor "label of SLOT"')
+        if isinstance(self.passes, str) and not _OF_SLOT.fullmatch(self.passes):
+            raise ValueError(
+                f'passes: {self.passes!r} is neither labels nor "label of SLOT" or "denial of SLOT"'
+            )
         _without_braces(_FIELD.sub("", self.text))
         for field in self.fields():
             names = operations_of(field)
@@ -290,12 +300,15 @@ class Template(_Specified):
 
     @property
     def labelled_by(self) -> tuple[str, ...]:
-        """The slot whose label passes, if any."""
-        return (self.passes.removeprefix("label of "),) if isinstance(self.passes, str) else ()
+        """The slot whose label says which passes, if any."""
+        return (self.passes.split()[-1],) if isinstance(self.passes, str) else ()
 
     def passing(self, labels: Mapping[str, Label]) -> tuple[Label, ...]:
         """The labels that pass, given those of the slots' sentences."""
-        return (labels[self.labelled_by[0]],) if isinstance(self.passes, str) else self.passes
+        if not isinstance(self.passes, str):
+            return self.passes
+        label = labels[self.labelled_by[0]]
+        return (label,) if self.passes.startswith("label") else _DENIED[label]
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -305,6 +318,12 @@ class Template(_Specified):
             for field in self.fields()
             if field["name"] not in self.choices and not is_reply(field)
         )
+
+    @property
+    def slots_of_contrast(self) -> tuple[str, ...]:
+        """Slots that only the contrast has: at most one."""
+        slots = () if (contrast := self.as_contrast) is None else contrast.slots
+        return tuple(slot for slot in slots if slot not in self.slots)
 
     @property
     def has_operations(self) -> bool:
@@ -381,7 +400,8 @@ class Form(_Specified):
 
     @model_validator(mode="after")
     def _check(self) -> Form:
-        for template in self.templates:
+        contrasts = [template.as_contrast for template in self.templates]
+        for template in (*self.templates, *filter(None, contrasts)):
             slots = template.slots
             if not slots or len(set(slots)) < len(slots):
                 raise ValueError(f"template {template.text!r} needs slots, each used once")

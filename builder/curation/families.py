@@ -18,7 +18,7 @@ READ_FOR_A_SEED = 7
 """Expansions of a seed that are read: of three about one is kept."""
 JUDGED_OF_A_SENTENCE = 8
 """Likeliest extensions of a sentence, beside those that passed, which the judge looks at."""
-LEAST_PRECISION = 0.85
+LEAST_PRECISION = 0.8
 """Of the judge on those that it leaves."""
 
 
@@ -53,8 +53,9 @@ def families(
         for family in group:
             for case in family.expansions:
                 add(case, family.seed, family.seed.labels)
-            if family.contrast is not None:
-                add(family.contrast, family.seed, family.contrast.labels)
+            labels = family.labels_of_contrasts
+            for contrast in family.contrasts.values():
+                add(contrast, family.seed, labels)
     return [
         each for each in found.values() if annotations.state(each.item.id, each.labels) != "refused"
     ]

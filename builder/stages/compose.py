@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import chain, cycle, islice
 
@@ -29,7 +29,7 @@ from s2lct.builder.records import (
 from s2lct.errors import CapabilityError
 from s2lct.identity import content_id, rng_for, shuffle_key
 from s2lct.plain_text import plain
-from s2lct.suite.tables import without
+from s2lct.suite.tables import CONTRAST, without
 
 MOST_OF_A_SOURCE = 2
 """Seeds of a capability that one corpus sentence may be in."""
@@ -121,11 +121,21 @@ def seed_of(
     filled: Mapping[str, Source],
 ) -> Seed:
     """The seed that a form's template of that number makes of sentences; see `compose`."""
-    template = form.templates[number]
+    return _made("seed", capability, form.templates[number], number, wording, filled)
+
+
+def _made(
+    kind: str,
+    capability: str,
+    template: Template,
+    number: int,
+    wording: Mapping[str, str],
+    filled: Mapping[str, Source],
+) -> Seed:
     composed = compose(template, wording, {slot: source.parsed for slot, source in filled.items()})
     labels = template.passing({slot: source.sentence.label for slot, source in filled.items()})
     return Seed(
-        content_id("seed", capability, composed.text),
+        content_id(kind, capability, composed.text),
         capability,
         composed.text,
         labels,
@@ -272,15 +282,17 @@ def expansion_of(
     slot: str,
     extension: Extension,
     extended: ParsedSentence,
+    kind: str = "expansion",
 ) -> Expansion | None:
     """The expansion that an extension makes of a seed; None where it is not the seed and more.
 
     Args:
-        seed: the seed.
+        seed: the seed, or its contrast.
         template: its template.
         slot: the slot whose sentence is extended.
         extension: the extension.
         extended: the extended sentence, parsed anew.
+        kind: what it is in the suite.
     """
     sentences = {
         name: extended if name == slot else source.parsed
@@ -305,35 +317,55 @@ def expansion_of(
         inserted.append(InsertedWord(word.word, word.tag, start, start + len(word.word)))
     if without(composed.text, [(word.start, word.end) for word in inserted]) != seed.text:
         return None
-    id = content_id("expansion", seed.capability, composed.text)
-    return Expansion(id, seed.id, composed.text, tuple(inserted), extension, slot)
+    id = content_id(kind, seed.capability, composed.text)
+    return Expansion(id, seed.id, composed.text, tuple(inserted), extension, slot, extended)
 
 
-def contrast_of(seed: Seed, form: Form) -> Seed | None:
-    """The same case with the opposite label.
+def contrast_of(
+    seed: Seed, template: Template, others: Mapping[str, Source] | None = None
+) -> Seed | None:
+    """The same case, changed as its template says so that no label passes both.
 
-    None where the seed's template has none, or it cannot be composed.
+    None where the template has no contrast, or it cannot be composed.
+
+    Args:
+        seed: the case.
+        template: its template.
+        others: sentences of slots that only the contrast has.
     """
-    template = form.templates[seed.number]
-    opposite = template.as_contrast
-    if opposite is None:
+    contrast = template.as_contrast
+    if contrast is None:
         return None
-    filled = dict(zip(seed.slots, seed.sources, strict=True))
+    filled = {**dict(zip(seed.slots, seed.sources, strict=True)), **(others or {})}
+    filled = {slot: filled[slot] for slot in contrast.slots}
     wording = template.contrast_wording(seed.wording)
     try:
-        composed = compose(
-            opposite, wording, {slot: source.parsed for slot, source in filled.items()}
-        )
+        made = _made(CONTRAST, seed.capability, contrast, seed.number, wording, filled)
     except NotApplicableError:
         return None
-    labels = opposite.passing({slot: source.sentence.label for slot, source in filled.items()})
-    return replace(
-        seed,
-        id=content_id("counterpart", seed.capability, composed.text),
-        text=composed.text,
-        labels=labels,
-        template=composed.shown,
-    )
+    return made if set(made.labels).isdisjoint(seed.labels) else None
+
+
+def contrasts_of_expansions(
+    expansions: Iterable[Expansion], contrast: Seed, template: Template
+) -> Iterator[tuple[str, Expansion]]:
+    """The contrasts of a seed's expansions, each behind the id of its case.
+
+    Each is the seed's contrast with the same words inserted.
+
+    Args:
+        expansions: the expansions.
+        contrast: the seed's.
+        template: the seed's.
+    """
+    opposite = template.as_contrast
+    for each in expansions:
+        if opposite is not None and each.extended is not None:
+            found = expansion_of(
+                contrast, opposite, each.slot, each.extension, each.extended, CONTRAST
+            )
+            if found is not None:
+                yield each.id, found
 
 
 def seeds_in_paper_form(
