@@ -9,16 +9,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from s2lct.builder.annotations import Annotations
 from s2lct.builder.capabilities.schema import Capability, Form, SearchRule
-from s2lct.builder.config import BuildConfig
-from s2lct.builder.corpus.collect import Corpus
-from s2lct.builder.domains import Domain
-from s2lct.builder.kept_models import KeptModels, LoadedModels
-from s2lct.builder.language.grammar import ReferenceGrammar, shipped_attachments, shipped_bank
-from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.inputs import Inputs
+from s2lct.builder.kept_models import KeptModels
+from s2lct.builder.language.grammar import shipped_attachments, shipped_bank
 from s2lct.builder.language.reach import has_referent, is_assertive, is_negative, is_reached
 from s2lct.builder.models import parsed_sentences
 from s2lct.builder.models.opinions import opinions
@@ -56,36 +52,6 @@ OTHERS_TRIED = 12
 """Sentences that may stand in a case's contrast instead of its own."""
 OF_A_SENTENCE = 2
 """Forms of a sentence that a slot is filled with."""
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """What a build is made of, annotations apart.
-
-    Attributes:
-        config: its options, the capabilities' ids as their files write them.
-        domain: what it speaks of.
-        capabilities: what is built.
-        corpora: the corpus, and the neutral sentences beside it.
-        lexicon: says what words mean.
-        grammar: says what may stand where.
-        loaded: the models.
-        recorded: what decides what is built, as JSON: options, fingerprints, versions.
-    """
-
-    config: BuildConfig
-    domain: Domain
-    capabilities: Sequence[Capability]
-    corpora: Sequence[Corpus]
-    lexicon: Lexicon
-    grammar: ReferenceGrammar
-    loaded: LoadedModels
-    recorded: dict[str, Any]
-
-    @property
-    def sentences(self) -> Sequence[Sentence]:
-        """The sentences of all corpora."""
-        return [sentence for corpus in self.corpora for sentence in corpus.sentences]
 
 
 @dataclass(frozen=True)
@@ -327,7 +293,7 @@ class FluentForm:
             self.models.parser,
             self.inputs.lexicon,
             self.inputs.grammar,
-            self.inputs.config.mask_tags,
+            self.inputs.mask_tags,
         )
 
     def _may_be_tried(self, extension: Extension, label: Label) -> bool:
@@ -351,11 +317,14 @@ class FluentForm:
             self.inputs.grammar,
             self.inputs.lexicon,
             self.models.mlm,
-            tags=self.inputs.config.mask_tags,
+            tags=self.inputs.mask_tags,
             masks=self.inputs.config.masks,
-            masks_per_sentence=self.inputs.config.masks_per_sentence,
+            masks_per_sentence=1
+            if self.inputs.collocations
+            else self.inputs.config.masks_per_sentence,
             suggestions=SUGGESTIONS,
             barred=barred,
+            collocations=self.inputs.collocations,
             tried=self._may_reach,
             seed=self.inputs.config.seed,
         )

@@ -17,7 +17,8 @@ from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.collect import without_conflicts
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.domains import load_domain
-from s2lct.builder.fluent_form import FluentForm, Inputs
+from s2lct.builder.fluent_form import FluentForm
+from s2lct.builder.inputs import Inputs
 from s2lct.builder.kept_models import KeptModels, LoadedModels
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon

@@ -39,8 +39,9 @@ _WORDS = {
     "NN": "evening acting writing opening series mess",
 }
 _FILLINGS = (
-    *("also", "camera", "central", "distinctly", "family", "feature", "gas", "indeed", "never"),
-    *("police", "radio", "rural", "school", "short", "the", "two", "ultimately", "wooden"),
+    *("also", "camera", "central", "distinctly", "family", "feature", "female", "gas", "indeed"),
+    *("local", "never", "opening", "police", "radio", "rural", "school", "service", "short"),
+    *("student", "supporting", "the", "two", "ultimately", "wooden"),
 )
 _TAG_OF = {word: tag for tag, words in _WORDS.items() for word in words.split()}
 _TAG_BY_SUFFIX = {"ly": "RB", "ing": "VBG", "ed": "VBN", "ous": "JJ", "ful": "JJ", "s": "NNS"}

@@ -19,7 +19,8 @@ from stub_models import StubParser, StubTagger
 from s2lct.builder import fluent_form as fluent_form_module
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.domains import load_domain
-from s2lct.builder.fluent_form import FluentForm, Inputs
+from s2lct.builder.fluent_form import FluentForm
+from s2lct.builder.inputs import Inputs
 from s2lct.builder.kept_models import KeptModels, LoadedModels
 from s2lct.builder.language.fluency import breaks_grammar, takes_an
 from s2lct.builder.language.grammar import ReferenceGrammar

@@ -17,7 +17,8 @@ from stub_models import StubParser, StubTagger
 
 from s2lct.builder.capabilities.schema import SearchRule
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.fluent_form import TRIED_FOR_A_SEED, FluentForm, Inputs, Pool
+from s2lct.builder.fluent_form import LEAST_SHORTENED, FluentForm, Pool
+from s2lct.builder.inputs import Inputs
 from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
@@ -110,13 +111,13 @@ def test_a_pool_gives_each_sentence_then_each_again(monkeypatch: pytest.MonkeyPa
         return [[] if re.search(" [ab] ", one.text) else [one, one] for one in sources]
 
     monkeypatch.setattr(FluentForm, "forms", forms)
-    sentences = corpus_of([(f"The film {word} long.", "positive", None) for word in "abcdefgh"])
+    sentences = corpus_of([(f"The film {word} long.", "positive", None) for word in "abcdefghijkl"])
     rule = SearchRule(label="positive")
     pool = pool_of(form_of(StubTagger()), sentences, rule)
     texts = [one.text for one in pool]
-    assert len(texts) == 2 * len(set(texts)) == 12
-    assert texts[:6] == texts[6:]
+    assert len(texts) == 2 * len(set(texts)) == 20
+    assert texts[:10] == texts[10:]
     assert [one.text for one in pool] == texts
     few = {one.text for one in pool_of(form_of(StubTagger(), seeds=1), sentences, rule)}
     assert few <= set(texts)
-    assert len(few) <= TRIED_FOR_A_SEED
+    assert len(few) <= LEAST_SHORTENED < len(set(texts))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 
+from s2lct.builder.language.collocations import Collocations
 from s2lct.builder.language.fluency import clashes
 from s2lct.builder.language.grammar import (
     Node,
@@ -32,7 +33,7 @@ from s2lct.builder.records import (
     Token,
     sentence_id,
 )
-from s2lct.builder.stages.mask import Filling, fill, mask, mask_offset
+from s2lct.builder.stages.mask import Filling, Problem, fill, mask, mask_offset
 from s2lct.builder.stages.reduce import head_of
 from s2lct.plain_text import words
 
@@ -59,6 +60,7 @@ def masked_extensions(
     masks_per_sentence: int | None,
     suggestions: int,
     barred: AbstractSet[str] = ABOUT_GROUPS,
+    collocations: Collocations | None = None,
     tried: Callable[[str], bool] = lambda text: True,
     seed: int,
 ) -> list[list[Extension]]:
@@ -74,6 +76,7 @@ def masked_extensions(
         masks_per_sentence: most masks in one of them.
         suggestions: words asked for a mask, of which `WORDS_OF_A_MASK` are taken.
         barred: words that are not inserted.
+        collocations: if given, no word is inserted that never stood beside those of the sentence.
         tried: says which of the texts with masks are filled at all.
         seed: of the random draw.
     """
@@ -99,8 +102,25 @@ def masked_extensions(
         words = fitting_words(tuple(mlm.words), tag, lexicon)
         return frozenset(word for word in words if word not in connectives())
 
+    chosen: dict[Problem, Sequence[frozenset[str]]] = {}
+    for source, of_source in zip(sources, masked, strict=True):
+        for each in of_source:
+            chosen[each.text, each.tags] = [
+                fitting(tag)
+                if collocations is None
+                else fitting(tag) & collocations.fitting(source.parsed.tokens, place, tag)
+                for place, tag in zip(each.places, each.tags, strict=True)
+            ]
+        of_source[:] = [each for each in of_source if all(chosen[each.text, each.tags])]
     of_all = [masked_sentence for of_source in masked for masked_sentence in of_source]
-    fillings = iter(fill(of_all, mlm, suggestions=suggestions, fitting=fitting))
+    fillings = iter(
+        fill(
+            of_all,
+            mlm,
+            suggestions=suggestions,
+            fitting=lambda problem, number: chosen[problem][number],
+        )
+    )
     return [
         [
             longer

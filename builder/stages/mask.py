@@ -147,7 +147,7 @@ def fill(
     model: MaskedLanguageModel,
     *,
     suggestions: int = SUGGESTIONS,
-    fitting: Callable[[str], frozenset[str]] | None = None,
+    fitting: Callable[[Problem, int], frozenset[str]] | None = None,
 ) -> list[list[Filling]]:
     """Propose words for every masked sentence, equal sentences once.
 
@@ -158,7 +158,8 @@ def fill(
         masked: masked sentences.
         model: the masked language model.
         suggestions: most fillings of a masked sentence.
-        fitting: the words to choose from for a mask of a tag; None chooses from all.
+        fitting: the words to choose from for a masked text's mask by its number; None chooses from
+            all.
 
     Returns:
         For each masked sentence its fillings, best first.
@@ -169,10 +170,8 @@ def fill(
     while unfinished:
         requests = [(problem, filling) for problem in unfinished for filling in beams[problem]]
         texts = [_with_words(problem[0], filling.words) for problem, filling in requests]
-        tags = [problem[1][len(filling.words)] for problem, filling in requests]
-        answers = model.suggest(
-            texts, suggestions, [fitting(tag) for tag in tags] if fitting else None
-        )
+        chosen = [fitting(each, len(known.words)) for each, known in requests] if fitting else None
+        answers = model.suggest(texts, suggestions, chosen)
         grown: dict[Problem, list[Filling]] = {problem: [] for problem in unfinished}
         for (problem, filling), answer in zip(requests, answers, strict=True):
             grown[problem] += [

@@ -1,0 +1,64 @@
+"""What a build is made of, read and checked before its first step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from s2lct.builder.capabilities.schema import Capability
+from s2lct.builder.config import BuildConfig
+from s2lct.builder.corpus.collect import Corpus
+from s2lct.builder.domains import Domain
+from s2lct.builder.kept_models import LoadedModels
+from s2lct.builder.language.collocations import Collocations
+from s2lct.builder.language.grammar import ReferenceGrammar
+from s2lct.builder.language.lexicon import FUNCTION_TAGS, Lexicon
+from s2lct.builder.records import Sentence
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a build is made of, annotations apart.
+
+    Attributes:
+        config: its options, the capabilities' ids as their files write them.
+        domain: what it speaks of.
+        capabilities: what is built.
+        corpora: the corpus, and the neutral sentences beside it.
+        lexicon: says what words mean.
+        grammar: says what may stand where.
+        loaded: the models.
+        recorded: what decides what is built, as JSON: options, fingerprints, versions.
+    """
+
+    config: BuildConfig
+    domain: Domain
+    capabilities: Sequence[Capability]
+    corpora: Sequence[Corpus]
+    lexicon: Lexicon
+    grammar: ReferenceGrammar
+    loaded: LoadedModels
+    recorded: dict[str, Any]
+
+    @property
+    def sentences(self) -> Sequence[Sentence]:
+        """The sentences of all corpora."""
+        return [sentence for corpus in self.corpora for sentence in corpus.sentences]
+
+    @cached_property
+    def collocations(self) -> Collocations | None:
+        """What stood side by side in English and in the corpus; None where annotators read.
+
+        What they read of it was suggested without.
+        """
+        if not self.config.is_of_others:
+            return None
+        return Collocations.of(sentence.text for sentence in self.sentences)
+
+    @property
+    def mask_tags(self) -> Sequence[str]:
+        """Tags that may become masks; for a corpus of others none of function words."""
+        tags = self.config.mask_tags
+        return [tag for tag in tags if tag not in FUNCTION_TAGS] if self.collocations else tags

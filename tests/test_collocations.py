@@ -1,0 +1,54 @@
+"""What stood side by side, in English or in a user's own texts, is inserted."""
+
+from __future__ import annotations
+
+import pytest
+from stub_models import StubParser, StubTagger
+
+from s2lct.builder.language.collocations import Collocations, pairs_of
+from s2lct.builder.language.grammar import ReferenceGrammar
+from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.models import load_masked_language_model, parsed_sentences
+from s2lct.builder.records import Sentence, Source
+from s2lct.builder.stages.extend import masked_extensions
+
+
+def test_pairs_are_of_neighbours_within_a_clause() -> None:
+    assert set(pairs_of("The Battery-door broke, 2 days later.")) == {
+        ("the", "battery-door"),
+        ("battery-door", "broke"),
+        ("days", "later"),
+    }
+
+
+@pytest.mark.shipped_models
+def test_what_stood_so_in_english_or_in_the_corpus_is_inserted() -> None:
+    (parsed,) = parsed_sentences(["The plot is dull."], StubTagger(), StubParser())
+    assert parsed is not None
+    source = Source(Sentence("c", "1", parsed.text, "negative"), parsed)
+
+    def inserted(collocations: Collocations | None) -> list[str]:
+        (extensions,) = masked_extensions(
+            [source],
+            ReferenceGrammar.load(),
+            Lexicon.load(),
+            load_masked_language_model(),
+            tags=("JJ",),
+            masks=1,
+            masks_per_sentence=1,
+            suggestions=30,
+            collocations=collocations,
+            seed=0,
+        )
+        return [extension.inserted[0].word for extension in extensions]
+
+    *_, last = inserted(None)
+    own = Collocations({}, dict.fromkeys(pairs_of(f"A {last} plot."), 1))
+    assert inserted(own) == [last]
+    of_english = Collocations.of([])
+    beside = of_english.fitting(parsed.tokens, 1, "JJ")
+    assert beside.issuperset(inserted(of_english))
+    assert "central" in beside
+    assert "cinematic" not in beside
+    assert not of_english.fitting(parsed.tokens, 2, "JJ")
+    assert of_english.gain("central", "plot") > 0 == of_english.gain("cinematic", "plot")
