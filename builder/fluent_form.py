@@ -94,7 +94,8 @@ class FluentForm:
         """Those that show by themselves what they are, of a corpus that nobody has read."""
         if self.annotations is not None or not self.inputs.config.is_of_others:
             return list(sources)
-        sound = [each for each in sources if is_sound(each.parsed, self.inputs.grammar)]
+        grammar = self.inputs.grammar
+        sound = [each for each in sources if is_sound(each.parsed, each.sentence.label, grammar)]
         opinion_of = opinions([each.text for each in sound])
         return [each for each in sound if opinion_of[each.text].bears_out(each.sentence.label)]
 

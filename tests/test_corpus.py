@@ -313,7 +313,7 @@ def test_the_best_sentences_serve_first_whatever_the_seed(tmp_path: Path) -> Non
     rows = [f"{text},pos" for text in (wrong, *good)]
     spec = write_csv(tmp_path / "x.csv", "text,label", *rows)
     corpus = read_corpus(spec, cleaned=True)
-    assert "1 whose label they contradict" in corpus.description
+    assert "1 whose label opinions contradict" in corpus.description
     rule = SearchRule(label="positive")
     orders = [[s.text for s in candidates(corpus.sentences, [rule], seed)] for seed in (1, 1, 2)]
     assert orders[0] == orders[1] != orders[2]

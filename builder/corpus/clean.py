@@ -17,7 +17,7 @@ from s2lct.builder.language.fluency import known_words, proper_words
 from s2lct.builder.language.grammar import connectives
 from s2lct.builder.language.lexicon import FUNCTION_WORDS, POSES, Lexicon, is_polarity_shifter
 from s2lct.builder.language.natural_text import natural, sentence_case
-from s2lct.builder.models.opinions import LEANS_FAR, Opinion, opinions
+from s2lct.builder.models.opinions import Opinion, opinions
 from s2lct.builder.records import Sentence
 
 LEAST_WORDS = 3
@@ -51,8 +51,9 @@ class Cleaned:
 def clean(texts: Sequence[Sentence]) -> Cleaned:
     """Split texts into sentences, set aside what is none, and rank what is left.
 
-    A sentence of a longer text has the text's label where it shows by itself that it is right
-    (`s2lct.builder.models.opinions`); else it is set aside.
+    A sentence of a longer text has the text's label where all opinions are that it is right
+    (`s2lct.builder.models.opinions`), so never neutral: what is neither good nor bad as a whole is
+    seldom so in a sentence.
 
     Args:
         texts: as the corpus has them, in ``raw``.
@@ -79,7 +80,7 @@ def clean(texts: Sequence[Sentence]) -> Cleaned:
     given = 0
     for sentence, whole in plain:
         opinion = opinion_of[sentence.text]
-        if not whole and not opinion.bears_out(sentence.label, LEANS_FAR):
+        if not whole and not opinion.is_unanimous(sentence.label):
             aside["unsure label of a longer text"] += 1
             continue
         given += not whole
@@ -87,9 +88,9 @@ def clean(texts: Sequence[Sentence]) -> Cleaned:
     last = sum(sentence.rank == CONTRADICTED for sentence in kept)
     told = ""
     if given:
-        told = f"; {given:,} have the label of a longer text, which they bear out"
+        told = f"; {given:,} have the label of a longer text, on which all opinions agree"
     if last:
-        told += f"; {last:,} whose label they contradict come last"
+        told += f"; {last:,} whose label opinions contradict come last"
     if kept and (aside or told):
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in aside.most_common())
         counts = f"{len(kept):,} sentences in {len(texts):,} texts{told}"
@@ -136,14 +137,19 @@ _FAULTS: Mapping[str, Callable[[str], object]] = {
     "broken quotes or brackets": lambda text: (
         text.count('"') % 2 or any(text.count(pair[0]) != text.count(pair[1]) for pair in _PAIRS)
     ),
-    "capitals": lambda text: (
-        text.isupper() or sum(len(w) > 3 and w.isupper() for w in _WORD.findall(text)) > 1
-    ),
+    "capitals": lambda text: text.isupper() or any(map(_is_shouted, _WORD.findall(text))),
     "fragments": lambda text: len(_WORD.findall(text)) < LEAST_WORDS or not _WHOLE.fullmatch(text),
     "two sentences in one": _TWO.search,
     "repeated words": re.compile(r"\b([^\W\d_]+) \1\b", re.IGNORECASE).search,
 }
 """Why a text is no plain sentence, the first reason that holds."""
+
+
+def _is_shouted(word: str) -> bool:
+    """Whether an everyday word is in capitals, and no abbreviation: *SO*, *TERRIBLE*."""
+    plain = word.lower()
+    is_everyday = plain in FUNCTION_WORDS or (len(word) > 3 and plain in known_words())
+    return len(word) > 1 and word.isupper() and is_everyday and word not in ("IT", "US")
 
 
 def fault(text: str, own: frozenset[str] = frozenset()) -> str | None:
@@ -219,7 +225,7 @@ def _rank(sentence: Sentence, opinion: Opinion) -> int:
         re.split("['’]", each)[0].lower() for each in words if each.islower() or each is words[0]
     ]
     doubts = (
-        not opinion.bears_out(sentence.label),
+        not opinion.is_unanimous(sentence.label),
         len(words) not in EASY_LENGTH,
         not known_words().issuperset(asked),
         refers_outside(sentence.text),

@@ -21,8 +21,8 @@ from s2lct.labels import Label
 
 LEANS: Final = 0.2
 """From this mean of the three on a text is clearly positive, and below its negative negative."""
-LEANS_FAR: Final = 0.3
-"""As much is asked of a sentence whose label is that of a longer text."""
+CLEAR: Final = 0.3
+"""So far the classifier's own opinion must lean with it."""
 UNDECIDED: Final = 0.5
 """A text is neutral where the classifier prefers neither side by so much, …"""
 SUBJECTIVE: Final = 0.5
@@ -51,28 +51,30 @@ class Opinion(NamedTuple):
         """Of the three."""
         return (self.vader + self.textblob + self.classifier) / 3
 
-    def bears_out(self, label: Label, least: float = LEANS) -> bool:
+    def bears_out(self, label: Label) -> bool:
         """Whether a text shows by itself that a label is right.
 
         A neutral one has no word that either list calls praise, blame or subjective.
-
-        Args:
-            label: the label.
-            least: what the mean must reach, in its direction.
         """
         if label == "neutral":
             plain = self.vader == 0 == self.textblob and self.subjective < SUBJECTIVE
             return plain and abs(self.classifier) < UNDECIDED
-        return self._towards(label) >= least
+        return _sign(label) * self.mean >= LEANS and _sign(label) * self.classifier >= CLEAR
+
+    def is_unanimous(self, label: Label) -> bool:
+        """Whether it bears out a label with words in both lists; none speak for a neutral one."""
+        lists = _sign(label) * self.vader, _sign(label) * self.textblob
+        return min(lists) > 0 and self.bears_out(label)
 
     def contradicts(self, label: Label) -> bool:
         """Whether a text shows by itself that a label is wrong."""
-        if label == "neutral":
-            return abs(self.mean) >= LEANS
-        return self._towards(label) <= -LEANS
+        return _sign(label) * self.mean <= -LEANS or (
+            label == "neutral" and abs(self.mean) >= LEANS
+        )
 
-    def _towards(self, label: Label) -> float:
-        return self.mean if label == "positive" else -self.mean
+
+def _sign(label: Label) -> int:
+    return {"positive": 1, "negative": -1}.get(label, 0)
 
 
 def opinions(texts: Sequence[str]) -> dict[str, Opinion]:

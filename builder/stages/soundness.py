@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from s2lct.builder.language.grammar import Node, ReferenceGrammar
 from s2lct.builder.records import ParsedSentence, Token
 from s2lct.builder.stages.search import is_complete_sentence
+from s2lct.labels import Label
 from s2lct.plain_text import words
 
 _OF_PLURALS = words("are were have do")
@@ -19,13 +20,38 @@ _SINGULAR_PRONOUNS = words("he she it this that")
 _PLURAL_PRONOUNS = words("they we you these those")
 
 
-def is_sound(parsed: ParsedSentence, grammar: ReferenceGrammar) -> bool:
-    """Whether it is a sentence or a noun phrase, of known productions, and its verbs agree."""
-    tree = parsed.tree
-    return (tree.label == "NP" or is_complete_sentence(parsed)) and all(
-        node.is_word
-        or (_is_known(node, grammar) and (node.label != "S" or _agrees(node, parsed.tokens)))
-        for node in tree.nodes()
+def is_sound(parsed: ParsedSentence, label: Label, grammar: ReferenceGrammar) -> bool:
+    """Whether a parsed text is a sentence or a noun phrase, each clause is in order, and it fits.
+
+    Its productions are known, its verbs agree, and clauses side by side have a conjunction. It does
+    not say which of several faults or merits a thing is (*the graphics are the only flaw*), which
+    no denial takes back; and it calls nothing anything (*it is rugged*) if its label is neutral.
+    """
+    tree, tokens = parsed.tree, parsed.tokens
+    phrases = [node for node in tree.nodes() if not node.is_word]
+    return (tree.label == "NP" or is_complete_sentence(parsed)) and not any(
+        not _is_known(node, grammar)
+        or (node.child_labels.count("S") > 1 and "CC" not in node.child_labels)
+        or (node.label == "S" and not _agrees(node, tokens))
+        or (node.label == "S" and _identifies(node, tokens))
+        or (label == "neutral" and node.label == "VP" and "ADJP" in node.child_labels)
+        for node in phrases
+    )
+
+
+def _identifies(clause: Node, tokens: Sequence[Token]) -> bool:
+    """Whether a clause says that one thing is another, but not that it is the best or the worst."""
+    labels = clause.child_labels
+    if "VP" not in labels or "NP" not in labels[: labels.index("VP")]:
+        return False
+    verb_phrase = clause.children[labels.index("VP")]
+    sides = [clause.children[labels.index("NP")]]
+    sides += [child for child in verb_phrase.children if child.label == "NP"][:1]
+    return (
+        tokens[verb_phrase.start].lemma == "be"
+        and len(sides) == 2
+        and all(tokens[side.start].text.lower() == "the" for side in sides)
+        and not any(token.tag in ("JJS", "RBS") for token in tokens)
     )
 
 
