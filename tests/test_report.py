@@ -118,7 +118,7 @@ def test_the_page_has_the_figures_of_the_results(count: int, tmp_path: Path) -> 
         (row,) = [row for row in of_means if row[0] == name]
         mean = percent(result.overall.failure_rate)
         assert dict(zip(means, row, strict=True))["failure rate %"].split()[0] == mean
-        alone = {row[0]: row for row in tables[name][1:]}
+        alone = {row[0].split()[0]: row for row in tables[name][1:]}
         for capability, of in result.capabilities.items():
             low, high = (f"{100 * bound:.0f}" for bound in of.all.ci)
             cell = f"{percent(of.all.failure_rate)} {low}–{high}"
