@@ -25,6 +25,7 @@ from s2lct.builder.capabilities.files import cases_beside
 from s2lct.builder.models import ConstituencyParser, Tagger
 from s2lct.builder.records import Token
 from s2lct.identity import rng_for
+from s2lct.leaderboard.site.report import capability_words
 from s2lct.progress import bar
 from s2lct.suite.capability_ids import natural_order
 from s2lct.suite.cases import Case, families_of
@@ -274,9 +275,10 @@ def compare(
 
 def table(comparison: Comparison) -> Table:
     """Every group, a row for each source, and how the figures were made."""
+    words = capability_words(comparison.groups)
     rows: list[list[str | Cell]] = [
         [
-            Cell("" if number else group, value=group),
+            Cell("" if number else group, "" if number else words[group].short, value=group),
             name,
             Cell(f"{of.cases:,}", value=of.cases),
             *(
@@ -309,21 +311,22 @@ def conclusion(comparison: Comparison) -> str:
 
 def as_html(comparison: Comparison, suite: str) -> str:
     """One page with plots and table that needs no network; ``suite`` is where it was read from."""
-    svg = _picture(comparison)
+    plots = [_picture(comparison, metric) for metric in PANELS]
     return (
         page_templates("s2lct.analysis")
         .get_template("diversity.html.jinja")
         .render(
             suite=suite,
             conclusion=conclusion(comparison),
-            plots=Markup(svg[svg.index("<svg") :]),
+            sources=[*zip(comparison.groups[ALL_CASES], COLOURS, strict=False)],
+            plots=[Markup(svg[svg.index("<svg") :]) for svg in plots],
             table=table(comparison),
         )
     )
 
 
-def _picture(comparison: Comparison) -> str:
-    """A panel a measure, with a dot a group and source, as SVG, the same each time."""
+def _picture(comparison: Comparison, metric: str) -> str:
+    """A dot a group and source, as SVG, the same each time."""
     import matplotlib
     from matplotlib.figure import Figure as Drawing
 
@@ -331,11 +334,9 @@ def _picture(comparison: Comparison) -> str:
     # Text as text, in the page's letters.
     options: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "s2lct", "axes.grid": True}
     with matplotlib.rc_context(options | {"font.family": "sans-serif", "grid.alpha": 0.18}):
-        drawing: Drawing = Drawing(figsize=(10, 4.6), layout="constrained")
-        for axes, metric in zip(drawing.subplots(1, 2).flat, PANELS, strict=True):
-            _draw(axes, metric, comparison)
-        handles, _ = drawing.axes[0].get_legend_handles_labels()
-        drawing.legend(handles=handles, loc="outside upper right", ncols=3, frameon=False)
+        height = 1 + 0.3 * len(comparison.groups)
+        drawing: Drawing = Drawing(figsize=(5.4, height), layout="constrained")
+        _draw(drawing.subplots(), metric, comparison)
         drawing.savefig(file, format="svg", metadata={"Date": None})
     return file.getvalue()
 
@@ -345,13 +346,14 @@ def _draw(axes: Axes, metric: str, comparison: Comparison) -> None:
     axes.set_title(PANELS[metric], loc="left")
     groups = comparison.groups
     for row, by_source in enumerate(groups.values()):
-        for number, (name, of) in enumerate(by_source.items()):
+        for number, of in enumerate(by_source.values()):
             place = row + 0.7 * (number + 0.5) / len(by_source) - 0.35
             value, low, high = of.figures[metric]
-            colour, label = COLOURS[number], "" if row else name
-            axes.plot([value], [place], "o", color=colour, markersize=5, label=label)
+            colour = COLOURS[number]
+            axes.plot([value], [place], "o", color=colour, markersize=5)
             if low is not None and high is not None:
                 axes.plot([low, high], [place, place], color=colour, linewidth=1.5)
     axes.set_xlim(left=0)
-    axes.set_yticks(range(len(groups)), list(groups))
+    words = capability_words(groups)
+    axes.set_yticks(range(len(groups)), [f"{words[name].short} {name}".strip() for name in groups])
     axes.set_ylim(len(groups) - 0.5, -0.5)

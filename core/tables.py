@@ -70,7 +70,7 @@ class Table:
 
     def csv(self) -> str:
         """The table as a CSV file, in which a spreadsheet runs nothing."""
-        lines = [map(_cell, cells) for cells in (self.columns, *self.rows)]
+        lines = [map(as_cell, cells) for cells in (self.columns, *self.rows)]
         return as_csv(
             [cell.text if cell.value is None else cell.value for cell in cells] for cells in lines
         )
@@ -79,7 +79,7 @@ class Table:
         """The table as HTML, escaped."""
         template = page_templates("s2lct").get_template("table.html.jinja")
         return template.module.table(  # type: ignore[attr-defined,no-any-return]
-            self, [[_cell(cell) for cell in cells] for cells in (self.columns, *self.rows)]
+            self, [[as_cell(cell) for cell in cells] for cells in (self.columns, *self.rows)]
         )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -113,10 +113,10 @@ class Table:
         drawn = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
         for number in numbers:
             is_name = number < self.names
-            lines = [line for row in self.rows for line in _cell(row[number]).text.split("\n")]
+            lines = [line for row in self.rows for line in as_cell(row[number]).text.split("\n")]
             longest = max(map(cell_len, lines), default=0)
             drawn.add_column(
-                Text(_cell(self.columns[number]).text, style="bold"),
+                Text(as_cell(self.columns[number]).text, style="bold"),
                 justify="left" if is_name else "right",
                 overflow="fold",
                 min_width=None if is_name else longest,
@@ -126,13 +126,14 @@ class Table:
                 vertical="bottom",
             )
         for row in self.rows:
-            cells = [_cell(row[number]) for number in numbers]
+            cells = [as_cell(row[number]) for number in numbers]
             styles = [cell.kind if cell.kind in _STYLES else "" for cell in cells]
             drawn.add_row(*(Text(c.text, style=s) for c, s in zip(cells, styles, strict=True)))
         return drawn
 
 
-def _cell(cell: str | Cell) -> Cell:
+def as_cell(cell: str | Cell) -> Cell:
+    """A cell, of what may be its text alone."""
     return cell if isinstance(cell, Cell) else Cell(cell)
 
 

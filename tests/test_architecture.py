@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from typecheck import FOLDERS, package_of_links  # noqa: E402
 
 MOST_LINES = {
-    "core": 1_455,
+    "core": 1_460,
     "suite": 2_250,
     "builder": 11_200,
     "leaderboard": 6_600,

@@ -123,7 +123,7 @@ def test_the_command_sets_a_suite_beside_checklist_and_its_corpus(
         assert by_source == expected
     page = (tmp_path / "d.html").read_text("utf-8")
     assert all(name in shown and name in page for name in (*names, "CheckList", "corpus"))
-    assert page.count("<svg") == 1
+    assert page.count("<svg") == 2
     assert not re.search(r"(src|href)=\"https?://", page)
     again = tmp_path / "again.html"
     invoke(suite_folder, *options, "--html", again)

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from s2lct.analysis.explain.search import Explanation
 from s2lct.leaderboard.site.report import capability_words
 from s2lct.suite.capability_ids import natural_order
-from s2lct.tables import Table, page_templates
+from s2lct.tables import Cell, Table, page_templates
 
 COMMONEST = 5
 MOST = 4
@@ -112,19 +112,21 @@ def conclusion(file: ExplanationFile) -> str:
 
 def aggregate_table(file: ExplanationFile) -> Table:
     """A row a capability: what its failures rest on."""
-    columns = ("", "failures", "words kept", "template", "sentence alone", "masked too")
-    rows = [
+    found = aggregate(file.explanations)
+    heads = ("failures", "words kept", "on the\ntemplate", "on the\nsentence", "on\nnothing")
+    words = capability_words(of.capability for of in found)
+    rows: list[list[str | Cell]] = [
         [
-            of.capability,
+            Cell(of.capability, words[of.capability].short),
             str(of.failures),
             f"{of.kept:.1f} of {of.words:.0f}",
             *map(str, (of.template, of.source_alone, of.unprompted)),
             of.commonest.replace(", ", "\n"),
         ]
-        for of in aggregate(file.explanations)
+        for of in found
     ]
     title = f"{file.model}: what holds its failures (words: sets with it/failures with it)"
-    return Table((*columns, "words in most sets"), rows, title)
+    return Table(("capability", *heads, "words in most sets"), rows, title)
 
 
 def html_page(file: ExplanationFile) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from markupsafe import Markup, escape
 
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.text_answers import PREDICTED
-from s2lct.leaderboard.models.record import stands_apart
+from s2lct.leaderboard.models.record import ModelRecord, stands_apart
 from s2lct.leaderboard.results.comparison import (
     MEAN,
     TEST_WORDS,
@@ -37,9 +37,10 @@ from s2lct.leaderboard.scoring.score import Outcomes, SelectionRecord
 from s2lct.leaderboard.scoring.statistics import INTERVAL_WORDS
 from s2lct.suite.capability_ids import natural_order
 from s2lct.suite.cases import Case
-from s2lct.tables import Cell, Table, page_templates
+from s2lct.tables import Cell, Table, as_cell, page_templates
 
 METHOD_WORDS = "In %; p→f: expansions that turned a pass into a fail. Method: docs/scoring.md"
+INTERVAL = "95 % interval"
 NOTHING = "–"
 EXAMPLES = 4
 NEARLY_ALL = 0.95
@@ -115,6 +116,17 @@ def decimals(value: float | None) -> str:
     return NOTHING if value is None else f"{value:.2f}"
 
 
+def reading_of(model: ModelRecord) -> str:
+    """How labels were read, without classes that are called what they mean."""
+    meanings, _, rest = model.label_rule.partition(" (from ")
+    pairs = [pair.split(" → ") for pair in meanings.split(", ")]
+    if any(len(pair) != 2 or pair[0] != pair[1] for pair in pairs):
+        return model.label_rule
+    return rest.partition("; ")[2].replace(
+        "probabilities summed, the largest wins", "the likeliest"
+    )
+
+
 def one_label_of(result: Result) -> tuple[str, float] | None:
     """The label that a model gives nearly all cases, though it does not pass them; its share."""
     label = max(result.answers, key=lambda name: result.answers[name])
@@ -168,9 +180,9 @@ def models_table(results: Sequence[Result]) -> Table:
     comparable, fullest = _comparable(results), _fullest(results)
     both = any(one.overall.consistency for one in results)
     silent = any(one.overall.refusals or one.overall.unreadable for one in results)
-    heads = ["", "mean %", "95 % interval", "chance-\ncorrected"]
+    heads = ["", "mean %", INTERVAL, "chance-\ncorrected"]
     if both:  # which leaves little to correct for chance
-        heads = ["", "consistency\n%", "95 % interval", "failure\nrate %", "95 % interval"]
+        heads = ["", "consistency\n%", INTERVAL, "failure\nrate %", INTERVAL]
     heads += ["p→f"]
     heads += ["refused", "unreadable", "without\nthese %"] * silent
     leads = _consistency_leads(results)
@@ -241,12 +253,12 @@ def _by_capability(
 
 def model_table(result: Result) -> Table:
     """A row a capability: one model's rates, with seeds and expansions apart."""
-    both = result.overall.consistency is not None
-    heads = ["", *["consistency"] * both, "fails", "95 % interval", "seeds", "exp.", "p→f"]
-    rows = []
-    for name in capabilities_of([result]):
+    both, names = result.overall.consistency is not None, capabilities_of([result])
+    heads = ["", *["consistency"] * both, "fails", INTERVAL, "seeds", "exp.", "p→f"]
+    words, rows = capability_words(names), []
+    for name in names:
         of = result.capabilities[name]
-        cells = [Cell(name), *[_share_cell(of.consistency)] * both]
+        cells = [Cell(name, words[name].short), *[_share_cell(of.consistency)] * both]
         cells += [_rate_cell(of.all), Cell(_bounds(of.all.ci))]
         cells += [_rate_cell(of.seed), _rate_cell(of.expansion), Cell(str(of.pass_to_fail))]
         rows.append(cells)
@@ -334,6 +346,21 @@ def gate_table(checks: Sequence[Check]) -> Table:
 # The page
 
 
+def for_page(table: Table) -> Table:
+    """Intervals below the figures, in place of columns of their own."""
+    lines: list[list[Cell]] = []
+    for line in (table.columns, *table.rows):
+        cells: list[Cell] = []
+        for head, one in zip(table.columns, map(as_cell, line), strict=True):
+            if head == INTERVAL:
+                below = one.text.strip("[]").replace(", ", "–").replace(INTERVAL, "")
+                cells[-1] = replace(cells[-1], small=cells[-1].small or below)
+            else:
+                cells.append(one)
+        lines.append(cells)
+    return replace(table, columns=lines[0], rows=lines[1:])
+
+
 def html_report(scored: Sequence[Scored]) -> str:
     """The report as one HTML page that needs no network.
 
@@ -356,9 +383,11 @@ def html_report(scored: Sequence[Scored]) -> str:
         consistency_table=consistency_table,
         capabilities_table=capabilities_table,
         model_table=model_table,
+        for_page=for_page,
         examples=[(name, words[name], _examples(of_suite, name)) for name in names],
         shown_name=shown_name,
         warning=one_label_warning,
+        reading_of=reading_of,
         methods=methods,
         labels=LABELS,
     )
