@@ -54,8 +54,9 @@ def families(
             for case in family.expansions:
                 add(case, family.seed, family.seed.labels)
             labels = family.labels_of_contrasts
-            for contrast in family.contrasts.values():
-                add(contrast, family.seed, labels)
+            for id, contrast in family.contrasts.items():
+                if id == family.seed.id or annotations.passes(id, family.seed.labels):
+                    add(contrast, family.seed, labels)
     return [
         each for each in found.values() if annotations.state(each.item.id, each.labels) != "refused"
     ]
