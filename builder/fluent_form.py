@@ -468,9 +468,9 @@ class FluentForm:
                 continue
             (slot,) = others
             of_slot = of_other_sentences.setdefault(slot, {})
-            of_slot[seed.id] = seed, seed.text
+            of_slot[seed.id] = seed, seed.sources[0].text
             for case in expansions[seed.id]:
-                of_slot[case.id] = seed, case.text
+                of_slot[case.id] = seed, case.extension.text
         for slot, of_slot in of_other_sentences.items():
             of_length = self._of_length(form.search[slot])
             cases = {id: (seed, _as_long(text, of_length)) for id, (seed, text) in of_slot.items()}
