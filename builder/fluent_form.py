@@ -28,7 +28,7 @@ from s2lct.builder.records import (
     Source,
     sentence_id,
 )
-from s2lct.builder.stages import choose, compose, confirm, extend, judge, reduce, search
+from s2lct.builder.stages import choose, compose, confirm, extend, judge, reduce, reword, search
 from s2lct.builder.stages.compose import PAIRINGS, contrast_of, contrasts_of_expansions
 from s2lct.builder.stages.judge import Judge
 from s2lct.builder.stages.mask import SUGGESTIONS
@@ -451,8 +451,12 @@ class FluentForm:
         """The contrasts of cases, by the cases' ids, whatever their texts."""
         found: dict[str, Seed | Expansion] = {}
         of_other_sentences: dict[str, dict[str, tuple[Seed, str]]] = {}
+        to_reword: list[Seed] = []
         for seed in seeds:
             template = form.templates[seed.number]
+            if template.contrast is not None and template.contrast.reword:
+                to_reword.append(seed)
+                continue
             if not (others := template.slots_of_contrast):
                 contrast = contrast_of(seed, template)
                 if contrast is not None and self._is_sensible(contrast):
@@ -485,6 +489,34 @@ class FluentForm:
                         contrast = contrast_of(seed, form.templates[seed.number], filled)
                         if contrast is not None and self._is_sensible(contrast):
                             found[id] = contrast
+        return found | self._reworded(to_reword, expansions, form)
+
+    def _reworded(
+        self, seeds: Sequence[Seed], expansions: Mapping[str, Sequence[Expansion]], form: Form
+    ) -> dict[str, Seed | Expansion]:
+        """Contrasts of which a word is another one, by the ids of their cases."""
+        models, lexicon = self.models, self.inputs.lexicon
+        places = [(seed, reword.place_in(seed.sources[0], lexicon)) for seed in seeds]
+        asked = [(seed, place) for seed, place in places if place is not None]
+        if not asked:
+            return {}
+        words = reword.words_for(
+            [(seed.sources[0], place) for seed, place in asked],
+            models.mlm,
+            models.tagger,
+            reword.evaluations(models.mlm, lexicon),
+        )
+        found: dict[str, Seed | Expansion] = {}
+        for (seed, place), word in zip(asked, words, strict=True):
+            if word is None:
+                continue
+            template, (source,) = form.templates[seed.number], seed.sources
+            other = replace(source, parsed=reword.reworded(source.parsed, place, word))
+            contrast = contrast_of(seed, template, {seed.slots[0]: other}, place.label)
+            if contrast is not None:
+                longer = (reword.as_reworded(e, place, word) for e in expansions[seed.id])
+                found[seed.id] = contrast
+                found.update(contrasts_of_expansions(filter(None, longer), contrast, template))
         return found
 
     def _is_sensible(self, case: Seed) -> bool:

@@ -73,18 +73,25 @@ def _config_faults(rows: Sequence[Row], form: Form, described: Mapping[str, Any]
             found += _contrast_faults(row, case, form)
             base = contrasts.get(case["seed_id"], case) if row["inserted"] else case
         if row["kind"] == "expansion" or base is not case:
-            found += _expansion_faults(row, base, is_fluent=is_fluent)
+            found += _expansion_faults(row, base, form, is_fluent=is_fluent)
         else:
-            found += _seed_faults(row, is_fluent=is_fluent)
+            found += _seed_faults(row, form, is_fluent=is_fluent)
         yield from (f"{where}: {fault}" for fault in found[:_MOST_FAULTS_OF_A_ROW])
 
 
-def _seed_faults(row: Row, *, is_fluent: bool) -> Iterator[str]:
+def _seed_faults(row: Row, form: Form, *, is_fluent: bool) -> Iterator[str]:
     """Faults of a seed, or of a contrast in which nothing is inserted."""
     if row["masked_text"] is not None or row["inserted"] or row["production"] or row["origin"]:
         yield f"a {row['kind']} has no inserted words"
-    if is_fluent and not all(is_part(each["used"], each["text"]) for each in row["sources"]):
+    parts = all(is_part(each["used"], each["text"]) for each in row["sources"])
+    if is_fluent and not parts and not _is_reworded(row, form):
         yield "a sentence of it is not the corpus's, whole or without a part"
+
+
+def _is_reworded(row: Row, form: Form) -> bool:
+    """Whether a row's sentence may have a word that is not the corpus's."""
+    contrasts = [template.contrast for template in form.templates if template.contrast]
+    return row["kind"] == CONTRAST and any(contrast.reword for contrast in contrasts)
 
 
 def _contrast_faults(row: Row, case: Row, form: Form) -> Iterator[str]:
@@ -92,14 +99,15 @@ def _contrast_faults(row: Row, case: Row, form: Form) -> Iterator[str]:
         yield "its labels are not opposite to its case's"
     if any(template.slots_of_contrast for template in form.templates):
         return
-    if row["sources"] != case["sources"]:
+    is_reworded = _is_reworded(row, form)
+    if not is_reworded and row["sources"] != case["sources"]:
         yield "its sources are not its case's"
     own, others = ([(w["word"], w["tag"]) for w in each["inserted"]] for each in (row, case))
     if own != others:
         yield "its inserted words are not its case's"
 
 
-def _expansion_faults(row: Row, seed: Row, *, is_fluent: bool) -> Iterator[str]:
+def _expansion_faults(row: Row, seed: Row, form: Form, *, is_fluent: bool) -> Iterator[str]:
     for column in ("labels", "label", "template"):
         if row[column] != seed[column]:
             yield f"its {column} are not its seed's"
@@ -113,7 +121,8 @@ def _expansion_faults(row: Row, seed: Row, *, is_fluent: bool) -> Iterator[str]:
         yield "not one of its sentences is extended, and it alone"
     if row["origin"] not in ORIGINS:
         yield f"its origin is {row['origin']!r}"
-    if row["origin"] == "attested" and not all(is_part(s["used"], s["text"]) for s in extended):
+    parts = all(is_part(each["used"], each["text"]) for each in extended)
+    if row["origin"] == "attested" and not parts and not _is_reworded(row, form):
         yield "its sentence is not as its author wrote it"
     places = [(word["start"], word["end"]) for word in row["inserted"]]
     if without(row["text"], places) != seed["text"]:
@@ -159,5 +168,7 @@ def _label_faults(row: Row, form: Form) -> Iterator[str]:
         for template in templates
         if len(template.slots) == len(sources)
     ]
+    if _is_reworded(row, form):
+        allowed = [(label,) for labels in allowed for label in labels]
     if tuple(LABELS[label] for label in row["labels"]) not in allowed:
         yield "its labels are not those of its capability"

@@ -228,10 +228,13 @@ class Contrast(_Specified):
         text: the text; by default the template's. A slot that the template lacks takes a sentence
             of the slot's search that is about as long as the case's.
         passes: see `Template`.
+        reword: whether a word of the sentence is changed; see `s2lct.builder.stages.reword`. The
+            label that passes is the new word's, one of ``passes``.
     """
 
     text: str | None = None
     passes: Passes
+    reword: bool = False
 
 
 class Template(_Specified):
@@ -265,6 +268,10 @@ class Template(_Specified):
             if self.rewrite or len(self.slots_of_contrast) > 1:
                 raise ValueError(
                     f"contrast of {self.text!r}: it may neither rewrite nor add several slots"
+                )
+            if self.contrast.reword and (len(self.slots) > 1 or self.has_operations):
+                raise ValueError(
+                    f"contrast of {self.text!r}: only a single sentence, unchanged, can be reworded"
                 )
         elif any(isinstance(each, tuple) for of in self.choices.values() for each in of):
             raise ValueError(f"template {self.text!r}: wordings in pairs, but no contrast")

@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import nsmallest
 from itertools import chain, cycle, islice
 
@@ -28,6 +28,7 @@ from s2lct.builder.records import (
 )
 from s2lct.errors import CapabilityError
 from s2lct.identity import content_id, rng_for, shuffle_key
+from s2lct.labels import Label
 from s2lct.plain_text import plain
 from s2lct.suite.tables import CONTRAST, without
 
@@ -322,7 +323,10 @@ def expansion_of(
 
 
 def contrast_of(
-    seed: Seed, template: Template, others: Mapping[str, Source] | None = None
+    seed: Seed,
+    template: Template,
+    others: Mapping[str, Source] | None = None,
+    label: Label | None = None,
 ) -> Seed | None:
     """The same case, changed as its template says so that no label passes both.
 
@@ -331,7 +335,8 @@ def contrast_of(
     Args:
         seed: the case.
         template: its template.
-        others: sentences of slots that only the contrast has.
+        others: sentences of slots that only the contrast has, or that are reworded.
+        label: what passes, if the template leaves it open.
     """
     contrast = template.as_contrast
     if contrast is None:
@@ -343,6 +348,7 @@ def contrast_of(
         made = _made(CONTRAST, seed.capability, contrast, seed.number, wording, filled)
     except NotApplicableError:
         return None
+    made = replace(made, labels=made.labels if label is None else (label,))
     return made if set(made.labels).isdisjoint(seed.labels) else None
 
 

@@ -1,0 +1,175 @@
+"""Reword: a sentence whose one opinion is another one, or that has one where it had none.
+
+The masked language model proposes words, and the lexicon says which way they go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from s2lct.builder.language.fluency import clashes
+from s2lct.builder.language.lexicon import OPINIONATED, SCORERS, Lexicon
+from s2lct.builder.language.operations import things
+from s2lct.builder.models import MaskedLanguageModel, Tagger
+from s2lct.builder.records import MASK, Expansion, ParsedSentence, Source, Token
+from s2lct.builder.stages.extend import ABOUT_GROUPS
+from s2lct.identity import shuffle_key
+from s2lct.labels import Label
+
+_FRAMES = (
+    (
+        f"I loved this movie because it is so {MASK}.",
+        f"I hated this movie because it is so {MASK}.",
+    ),
+    (f"The acting is {MASK}, and I recommend it.", f"The acting is {MASK}, so avoid it."),
+)
+"""Sentences that praise and that blame: reviewers are sad in either, and pathetic in one."""
+_EXCLAMATION = f"What a {MASK} movie!"
+_LEAST_LEANING = 0.35
+_LEAST_LIKELY = -8.0
+"""Of what is said of a film: a wrong or an evil one is not."""
+_LEAST_SCORED = 0.3
+_PROPOSED, _MOST_BEHIND = 6, 1.5
+"""Words of a place that are tried, none of them much less likely than the first."""
+_BESIDE_AN_OPINION = ("JJ", "JJR", "JJS", "VBG", "VBN", "CC", "HYPH", ",", ":")
+_BEFORE_ITS_SUBJECT = ("DT", "PRP", "PRP$", "JJ")
+_NEVER_LIKELY = -20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a word goes: instead of a token, or before it."""
+
+    number: int
+    instead: bool
+    label: Label
+
+
+def place_in(source: Source, lexicon: Lexicon) -> Place | None:
+    """Where a word changes a sentence's sentiment, if there is one such place.
+
+    In a sentence with a sentiment it is its one opinion, an adjective; in a neutral one it is
+    before the noun for what the review speaks of ("the story", "this is a story"), or instead of
+    the adjective there.
+    """
+    tokens, label = source.parsed.tokens, source.sentence.label
+    laden = [
+        n for n, each in enumerate(tokens) if lexicon.is_laden(each.text, each.tag, each.lemma)
+    ]
+    if label != "neutral":
+        others = any(
+            each.tag in _BESIDE_AN_OPINION for n, each in enumerate(tokens) if n not in laden
+        )
+        if len(laden) != 1 or tokens[laden[0]].tag != "JJ" or others:
+            return None
+        return Place(laden[0], True, "negative" if label == "positive" else "positive")
+    wanted: tuple[Label, ...] = ("negative", "positive")
+    toward = min(wanted, key=lambda each: shuffle_key(0, "reword", source.text, each))
+    for n in range(1, len(tokens)):
+        before = tokens[n - 1]
+        if before.tag not in _BEFORE_ITS_SUBJECT and before.lemma != "be":
+            break
+        behind = tokens[n + 1].tag if n + 1 < len(tokens) else ""
+        if tokens[n].tag == "NN" and tokens[n].lemma.lower() in things() and behind[:2] != "NN":
+            if before.tag == "JJ":
+                return Place(n - 1, True, toward)
+            if before.tag in ("DT", "PRP$"):
+                return Place(n, False, toward)
+    return None
+
+
+def evaluations(mlm: MaskedLanguageModel, lexicon: Lexicon) -> Mapping[Label, frozenset[str]]:
+    """Adjectives that say how good something is, by the lexicon, two scorers and reviewers."""
+    found: dict[str, float] = {}
+    for word in mlm.words:
+        score = lexicon.score(word, "adj") or 0.0
+        sign = 1 if score > 0 else -1
+        strong = abs(score) >= OPINIONATED and word not in ABOUT_GROUPS
+        if strong and all(sign * scorer()(word) >= _LEAST_SCORED for scorer in SCORERS):
+            found[word] = sign
+    among = frozenset(found)
+    texts = [_EXCLAMATION, *(text for frame in _FRAMES for text in frame)]
+    said, *likely = [dict(each) for each in mlm.suggest(texts, len(among), [among] * len(texts))]
+    leaning = {
+        word: sum(
+            praise.get(word, _NEVER_LIKELY) - blame.get(word, _NEVER_LIKELY)
+            for praise, blame in zip(likely[::2], likely[1::2], strict=True)
+        )
+        / len(_FRAMES)
+        for word in among
+        if said.get(word, _NEVER_LIKELY) >= _LEAST_LIKELY
+    }
+    return {
+        label: frozenset(
+            word
+            for word, far in leaning.items()
+            if found[word] == sign and sign * far >= _LEAST_LEANING
+        )
+        for label, sign in (("positive", 1), ("negative", -1))
+    }
+
+
+def reworded(parsed: ParsedSentence, place: Place, word: str) -> ParsedSentence:
+    """A sentence with a word in a place; its tree is that of the sentence before."""
+    at = parsed.tokens[place.number]
+    if place.instead and at.text[0].isupper():
+        word = word[0].upper() + word[1:]
+    end, space = (at.end, "") if place.instead else (at.start, " ")
+    text = parsed.text[: at.start] + word + space + parsed.text[end:]
+    by = len(text) - len(parsed.text)
+    own = Token(word, "JJ", word.lower(), at.start, at.start + len(word))
+    behind = parsed.tokens[place.number + place.instead :]
+    moved = (replace(each, start=each.start + by, end=each.end + by) for each in behind)
+    return replace(parsed, text=text, tokens=(*parsed.tokens[: place.number], own, *moved))
+
+
+def words_for(
+    asked: Sequence[tuple[Source, Place]],
+    mlm: MaskedLanguageModel,
+    tagger: Tagger,
+    words: Mapping[Label, frozenset[str]],
+) -> list[str | None]:
+    """A word for each place; None where none fits."""
+    masked = [reworded(source.parsed, place, MASK).text for source, place in asked]
+    among = [words[place.label] for _, place in asked]
+    proposed = mlm.suggest(masked, _PROPOSED, among)
+    tried: list[tuple[int, str, ParsedSentence]] = []
+    for number, ((source, place), found) in enumerate(zip(asked, proposed, strict=True)):
+        tokens = source.parsed.tokens
+        left = tokens[place.number - 1].text.lower() if place.number else ""
+        taken = {each.lemma.lower() for each in tokens}
+        likely = [word for word, score in found if score >= found[0][1] - _MOST_BEHIND]
+        for word in sorted(likely, key=lambda each: shuffle_key(0, "word", source.text, each)):
+            if not clashes(left, word) and word not in taken:
+                tried.append((number, word, reworded(source.parsed, place, word)))
+    chosen: dict[int, str] = {}
+    tagged = tagger.tag([parsed.text for _, _, parsed in tried])
+    for (number, word, parsed), tokens in zip(tried, tagged, strict=True):
+        if [each.tag for each in tokens] == [each.tag for each in parsed.tokens]:
+            chosen.setdefault(number, word)
+    return [chosen.get(number) for number in range(len(asked))]
+
+
+def as_reworded(expansion: Expansion, place: Place, word: str) -> Expansion | None:
+    """An expansion of the sentence with a word in a place of the sentence that it extends."""
+    extended, extension = expansion.extended, expansion.extension
+    if extended is None:
+        return None
+    own = [
+        number
+        for number, token in enumerate(extended.tokens)
+        if not any(each.start <= token.start < each.end for each in extension.inserted)
+    ]
+    # Before a noun, an opinion stands before what else does: "the bad Swedish movie".
+    there = own[place.number] if place.instead else own[place.number - 1] + 1
+    if there and clashes(extended.tokens[there - 1].text.lower(), word):
+        return None
+    longer = reworded(extended, replace(place, number=there), word)
+    at, by = extended.tokens[there].start, len(longer.text) - len(extended.text)
+    inserted = tuple(
+        replace(each, start=each.start + by, end=each.end + by) if each.start >= at else each
+        for each in extension.inserted
+    )
+    longer_extension = replace(extension, text=longer.text, inserted=inserted)
+    return replace(expansion, extension=longer_extension, extended=longer)
