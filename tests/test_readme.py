@@ -1,4 +1,7 @@
-"""The commands of README.md, in its order, as written: each works on what those before it left."""
+"""The commands of README.md and of docs/your-corpus.md, in their order, as written.
+
+Each works on what those before it left.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,20 @@ from pathlib import Path
 import click
 import pytest
 import typer
+from chat_server import ChatServer
 from hub_fixtures import HubClient
 from hub_server import MAINTAINER
+from test_curation import People, fill, label_of
 from tiny_models import save_tiny_classifier
+from typer.testing import CliRunner
 
+from s2lct.builder.config import BuildConfig
+from s2lct.builder.curation.curate import curate
 from s2lct.cli.main import app
 from s2lct.labels import LABELS
 
 README = Path(__file__).parents[1] / "README.md"
+YOUR_CORPUS = README.parent / "docs" / "your-corpus.md"
 ORG = "s2lct-org"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # What a test does not have, by what in a command needs it.
@@ -81,14 +90,14 @@ class Step:
         return next(found, "")
 
 
-def steps() -> Iterator[Step]:
-    for language, text in BLOCK.findall(README.read_text(encoding="utf-8")):
+def steps(page: Path) -> Iterator[Step]:
+    for language, text in BLOCK.findall(page.read_text(encoding="utf-8")):
         if language == "bash":
             for line in text.replace("\\\n", " ").splitlines():
                 for part in shlex.join(shlex.split(line, comments=True)).split(" '&&' "):
                     if part:
                         yield Step(language, re.sub(r"'([*/\w.\[\]-]+)'", r"\1", part))
-        elif language in ("python", "yaml"):
+        elif language in ("python", "yaml", "csv"):
             yield Step(language, text)
 
 
@@ -109,7 +118,7 @@ def test_readme_from_top_to_bottom(hub: HubClient, suite_folder: Path, tmp_path:
     save_tiny_classifier(folder / "my-model", LABELS)
     steps_to_run: list[tuple[str, str]] = []
     published = False
-    for step in steps():
+    for step in steps(README):
         text = re.sub(r"\bORG\b", ORG, step.text)
         if step.language == "yaml":
             if named := re.match(r"# ([\w.-]+)\n", text):
@@ -128,3 +137,30 @@ def test_readme_from_top_to_bottom(hub: HubClient, suite_folder: Path, tmp_path:
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert written and MAINTAINER.token not in printed
     assert not [path for path in written if MAINTAINER.token.encode() in path.read_bytes()]
+
+
+def test_from_a_table_of_sentences_to_a_gate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table, *commands = steps(YOUR_CORPUS)
+    Path("reviews.csv").write_text(table.text, encoding="utf-8")
+    # What annotators see but for the broken sentences.
+    readers = [People("one"), People("other")]
+    given = {"corpus": "csv:reviews.csv", "domain": "product", "annotations": (Path("t.jsonl"),)}
+    assert curate(BuildConfig.checked(out=Path("t"), **given), models=readers).is_finished
+    genuine = frozenset(text for reader in readers for text in reader.read_texts.values())
+
+    def read(model: str, description: str, text: str) -> str:
+        return f"{label_of(description, text)} {2 * (text in genuine)}" + " 1" * bool(description)
+
+    with ChatServer(read) as server:
+        for step in commands:
+            words = shlex.split(step.text.replace("http://localhost:8000/v1", server.base_url))
+            if "--answers" in words:
+                fill(next(Path("sheets").rglob("sheet-001.csv")), genuine, Path("ada.csv"))
+            done = CliRunner().invoke(app, words[1:])
+            assert words[0] == "s2lct" and not done.exit_code, step.text + done.output
+    assert "set aside: 1 ratings, 1 fragments" in caplog.text
+    assert '"Ada"' in Path("mine.jsonl").read_text(encoding="utf-8")
+    assert Path("report.html").stat().st_size and server.asked
