@@ -98,11 +98,14 @@ def edited_suite(
 
 
 def without_last_family(capability: str) -> Callable[[str, Rows], Rows]:
-    """An edit that leaves out a capability's last seed with its expansions."""
+    """An edit that leaves out a capability's last seed, its expansions and all their contrasts."""
 
     def edit(name: str, rows: Rows) -> Rows:
-        last = rows[-1]["seed_id"]
-        return [row for row in rows if name != capability or row["seed_id"] != last]
+        if name != capability:
+            return rows
+        last = [row["id"] for row in rows if row["kind"] == "seed"][-1]
+        cases = {row["id"] for row in rows if row["seed_id"] == last}
+        return [row for row in rows if row["seed_id"] not in cases]
 
     return edit
 
