@@ -111,7 +111,7 @@ def build(
         Literal["fluent", "paper"] | None,
         of_what_is_built(help=r"Wording and search rules \[default: fluent]."),
     ] = None,
-    seeds: Seeds = "50",
+    seeds: Seeds = "100",
     annotations: Annotated[
         list[Path],
         of_what_is_built(
@@ -219,7 +219,7 @@ def curate(
     label_column: LabelColumn = None,
     label_map: LabelMap = None,
     domain: DomainName = None,
-    seeds: Seeds = "50",
+    seeds: Seeds = "100",
     base_url: Annotated[
         str,
         of_annotators(help="OpenAI-compatible server of language models that annotate, up to /v1."),

@@ -45,7 +45,7 @@ class BuildConfig(BaseModel):
     label_map: Annotated[dict[str, Label] | None, BeforeValidator(check_label_map)] = None
     domain: str
     templates: FormName = "fluent"
-    seeds: Annotated[Count, BeforeValidator(lambda given: MOST if given == "all" else given)] = 50
+    seeds: Annotated[Count, BeforeValidator(lambda given: MOST if given == "all" else given)] = 100
     masks: Annotated[int, Field(ge=1, le=10_000)]
     masks_per_sentence: Annotated[
         Annotated[int, Field(ge=1, le=100)] | None,

@@ -38,6 +38,9 @@ MOST_OF_A_SUITE = 3
 """Seeds of all capabilities that one corpus sentence may be in."""
 WORDINGS_TRIED = 4
 """Of sentences that stand together, before others take their place."""
+ENOUGH_WORDINGS = 16
+"""Where a form has so many, none is in more than `LARGEST_SHARE_OF_A_WORDING` of its seeds."""
+LARGEST_SHARE_OF_A_WORDING = 0.1
 PARTNERS = 3
 PAIRINGS = 1_000
 """Sentences of a slot that may stand beside one of the first slot: each is put in order with it."""
@@ -177,7 +180,7 @@ def seeds_of(
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, template in enumerate(form.templates):
         groups.setdefault(tuple(sorted(set(template.slots))), []).append(number)
-    drawing = _Drawing(capability, form, accept, used or {})
+    drawing = _Drawing(capability, form, accept, used or {}, most)
     streams = [
         drawing.stream([pools[slot] for slot in slots], slots, numbers)
         for slots, numbers in groups.items()
@@ -202,12 +205,17 @@ class _Drawing:
         form: Form,
         accept: Callable[[Seed], bool],
         used: Mapping[str, int],
+        most: int,
     ) -> None:
         self._capability = capability
         self._form = form
         self._accept = accept
         self._used = used
         self._of_sentence: Counter[str] = Counter()
+        self._of_wording: Counter[str] = Counter()
+        wordings = sum(template.variants for template in form.templates)
+        share = LARGEST_SHARE_OF_A_WORDING if wordings >= ENOUGH_WORDINGS else 1
+        self._most_of_wording = math.ceil(share * most)
         self._texts: set[str] = set()
 
     def stream(
@@ -240,9 +248,12 @@ class _Drawing:
             applied += 1
             if applied > WORDINGS_TRIED:
                 return None
-            if seed.text in self._texts or not self._accept(seed):
+            if seed.text in self._texts or self._of_wording[seed.template] >= self._most_of_wording:
+                continue
+            if not self._accept(seed):
                 continue
             self._texts.add(seed.text)
+            self._of_wording[seed.template] += 1
             self._of_sentence.update(source.sentence.text for source in filled.values())
             return seed
         return None
