@@ -177,7 +177,7 @@ class FluentForm:
             if not all(
                 search.still_meets(form, source.sentence.label, source.parsed, lexicon)
                 for source in seed.sources
-            ) or not self._is_sensible(seed):
+            ) or not (self._is_sensible(seed) and self._may_have_contrast(seed, form)):
                 return False
             if self.annotations is None or not seed.template:
                 return True
@@ -496,7 +496,10 @@ class FluentForm:
     ) -> dict[str, Seed | Expansion]:
         """Contrasts of which a word is another one, by the ids of their cases."""
         models, lexicon = self.models, self.inputs.lexicon
-        places = [(seed, reword.place_in(seed.sources[0], lexicon)) for seed in seeds]
+        annotated = self.annotations is not None
+        places = [
+            (seed, reword.place_in(seed.sources[0], lexicon, annotated=annotated)) for seed in seeds
+        ]
         asked = [(seed, place) for seed, place in places if place is not None]
         if not asked:
             return {}
@@ -525,6 +528,14 @@ class FluentForm:
             not case.takes_back(source) or is_reached(source.parsed, self.inputs.lexicon)
             for source in case.sources
         ) and any(has_referent(case.template, source.parsed) for source in case.sources)
+
+    def _may_have_contrast(self, seed: Seed, form: Form) -> bool:
+        """Whether a seed's contrast, as far as it is made of the same sentences, is sensible."""
+        template = form.templates[seed.number]
+        if template.contrast is None or template.contrast.reword or template.slots_of_contrast:
+            return True
+        contrast = contrast_of(seed, template)
+        return contrast is not None and self._is_sensible(contrast)
 
     def _of_length(self, rules: Sequence[SearchRule]) -> Mapping[int, Sequence[Sentence]]:
         """Sentences that may meet one of a slot's rules, by their number of words."""

@@ -50,6 +50,27 @@ def test_one_place_changes_the_sentiment(text: str, label: Label, expected: str 
     assert place is None or place.label != label
 
 
+@pytest.mark.parametrize(
+    ("text", "label", "expected"),
+    [
+        (
+            "The camera looks through the windshield.",
+            "neutral",
+            "The _ camera looks through the windshield.",
+        ),
+        ("A vivid cinematic portrait.", "positive", "A _ cinematic portrait."),
+        ("Banal and predictable.", "negative", None),
+    ],
+)
+def test_where_annotators_read_more_places_are_tried(
+    text: str, label: Label, expected: str | None
+) -> None:
+    source = Source(Sentence("made", "1", text, label, score=0.5), parsed(text))
+    place = place_in(source, Lexicon.load(), annotated=True)
+    found = None if place is None else reworded(source.parsed, place, "_").text
+    assert found == expected
+
+
 def test_words_say_how_good_a_film_is_and_not_how_sad() -> None:
     found = evaluations(load_masked_language_model(), Lexicon.load())
     assert {"bad", "awful", "terrible"} <= found["negative"]

@@ -16,6 +16,11 @@ from s2lct.suite.annotation import Item
 
 READ_FOR_A_SEED = 7
 """Expansions of a seed that are read: of three about one is kept."""
+CONTRAST_OF = (
+    "The opposite of a text of the following kind, with no more words changed than had to be, so "
+    "that the author's sentiment is another one: {}"
+)
+"""What a contrast is to show, with what its case shows."""
 JUDGED_OF_A_SENTENCE = 8
 """Likeliest extensions of a sentence, beside those that passed, which the judge looks at."""
 LEAST_PRECISION = 0.8
@@ -44,19 +49,20 @@ def families(
     about = {each.id: each.raters or each.title for each in form.capabilities}
     found: dict[str, Candidate] = {}
 
-    def add(case: Seed | Expansion, of: Seed, labels: Sequence[Label]) -> None:
+    def add(case: Seed | Expansion, shows: str, labels: Sequence[Label]) -> None:
         sentence = case.extension.id if isinstance(case, Expansion) else ""
-        item = Item(case.id, case.text, description=about[of.capability], sentence=sentence)
+        item = Item(case.id, case.text, description=shows, sentence=sentence)
         found.setdefault(case.id, Candidate(item, labels))
 
     for group in form.choose(seeds, expansions).values():
         for family in group:
+            shows = about[family.seed.capability]
             for case in family.expansions:
-                add(case, family.seed, family.seed.labels)
+                add(case, shows, family.seed.labels)
             labels = family.labels_of_contrasts
             for id, contrast in family.contrasts.items():
                 if id == family.seed.id or annotations.passes(id, family.seed.labels):
-                    add(contrast, family.seed, labels)
+                    add(contrast, CONTRAST_OF.format(shows), labels)
     return [
         each for each in found.values() if annotations.state(each.item.id, each.labels) != "refused"
     ]

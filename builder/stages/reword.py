@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 from s2lct.builder.language.fluency import clashes
 from s2lct.builder.language.lexicon import OPINIONATED, SCORERS, Lexicon
@@ -46,37 +47,57 @@ class Place:
     label: Label
 
 
-def place_in(source: Source, lexicon: Lexicon) -> Place | None:
+def place_in(source: Source, lexicon: Lexicon, *, annotated: bool = False) -> Place | None:
     """Where a word changes a sentence's sentiment, if there is one such place.
 
     In a sentence with a sentiment it is its one opinion, an adjective; in a neutral one it is
     before the noun for what the review speaks of ("the story", "this is a story"), or instead of
     the adjective there.
+
+    Args:
+        source: the sentence.
+        lexicon: knows opinions.
+        annotated: whether annotators read what becomes of it: other adjectives that say little
+            may then stand beside the opinion, and the noun may be any.
     """
     tokens, label = source.parsed.tokens, source.sentence.label
-    laden = [
-        n for n, each in enumerate(tokens) if lexicon.is_laden(each.text, each.tag, each.lemma)
-    ]
     if label != "neutral":
-        others = any(
-            each.tag in _BESIDE_AN_OPINION for n, each in enumerate(tokens) if n not in laden
-        )
-        if len(laden) != 1 or tokens[laden[0]].tag != "JJ" or others:
-            return None
-        return Place(laden[0], True, "negative" if label == "positive" else "positive")
+        return _opinion_in(tokens, lexicon, label, annotated=annotated)
     wanted: tuple[Label, ...] = ("negative", "positive")
     toward = min(wanted, key=lambda each: shuffle_key(0, "reword", source.text, each))
     for n in range(1, len(tokens)):
         before = tokens[n - 1]
-        if before.tag not in _BEFORE_ITS_SUBJECT and before.lemma != "be":
+        if not annotated and before.tag not in _BEFORE_ITS_SUBJECT and before.lemma != "be":
             break
         behind = tokens[n + 1].tag if n + 1 < len(tokens) else ""
-        if tokens[n].tag == "NN" and tokens[n].lemma.lower() in things() and behind[:2] != "NN":
+        is_thing = annotated or tokens[n].lemma.lower() in things()
+        if tokens[n].tag == "NN" and is_thing and behind[:2] not in ("NN", "PO"):
             if before.tag == "JJ":
                 return Place(n - 1, True, toward)
             if before.tag in ("DT", "PRP$"):
                 return Place(n, False, toward)
     return None
+
+
+def _opinion_in(
+    tokens: Sequence[Token], lexicon: Lexicon, label: Label, *, annotated: bool
+) -> Place | None:
+    """Its one opinion, an adjective with nothing like it beside it."""
+    laden = {n for n, t in enumerate(tokens) if lexicon.is_laden(t.text, t.tag, t.lemma)}
+    if annotated:
+        laden = {n for n in laden if _strength(tokens[n].text) >= _LEAST_SCORED} or laden
+    beside = [tag for tag in _BESIDE_AN_OPINION if not (annotated and tag == "JJ")]
+    others = any(each.tag in beside for n, each in enumerate(tokens) if n not in laden)
+    if len(laden) != 1 or others:
+        return None
+    (number,) = laden
+    toward: Label = "negative" if label == "positive" else "positive"
+    return Place(number, True, toward) if tokens[number].tag == "JJ" else None
+
+
+def _strength(word: str) -> float:
+    """How much of an opinion a word is, from 0 to 1: the scorers' mean."""
+    return fmean(abs(scorer()(word)) for scorer in SCORERS)
 
 
 def evaluations(mlm: MaskedLanguageModel, lexicon: Lexicon) -> Mapping[Label, frozenset[str]]:
