@@ -66,8 +66,8 @@ class FluentForm:
         counts: take how many sentences were found and expansions suggested, by capability.
         suggested: how many extensions of a sentence were confirmed, by its text.
         shorter: forms of sentences that were found already, by text.
-        candidates: sentences that may fill a slot, as far as label, length and letters go, in
-            drawing order, by capability and slot.
+        pools: what slots are filled with, by capability and slot.
+        composed: the seeds that may be made of sentences, by capability; see `compose.seeds_of`.
         whole: whether expansions and contrasts must have passed as a whole; see
             `may_be_published`.
     """
@@ -79,7 +79,8 @@ class FluentForm:
     counts: Mapping[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     suggested: Counter[str] = field(default_factory=Counter)
     shorter: dict[str, list[Source]] = field(default_factory=dict)
-    candidates: dict[tuple[str, str], list[Sentence]] = field(default_factory=dict)
+    pools: dict[tuple[str, str], Pool] = field(default_factory=dict)
+    composed: dict[str, dict[compose.Key, list[Seed]]] = field(default_factory=dict)
     whole: bool = True
 
     def select(self, rules: Sequence[SearchRule], candidates: Sequence[Sentence]) -> list[Source]:
@@ -166,22 +167,22 @@ class FluentForm:
         pools: dict[str, Pool] = {}
         for name, rules in form.search.items():
             key = (capability.id, name)
-            if key not in self.candidates:
-                self.candidates[key] = search.candidates(
+            if key not in self.pools:
+                found = search.candidates(
                     self._that_may_serve, rules, self.inputs.config.seed, capability.id
                 )
-            pools[name] = Pool(self, rules, self.candidates[key])
+                self.pools[key] = Pool(self, rules, found)
+            pools[name] = self.pools[key]
 
         def accept(seed: Seed) -> bool:
+            if self.annotations is not None and seed.template:
+                if not self.annotations.passes(seed.id, seed.labels):
+                    return False
             lexicon = self.inputs.lexicon
-            if not all(
+            return self._is_sensible(seed) and all(
                 search.still_meets(form, source.sentence.label, source.parsed, lexicon)
                 for source in seed.sources
-            ) or not self._is_sensible(seed):
-                return False
-            if self.annotations is None or not seed.template:
-                return True
-            return self.annotations.passes(seed.id, seed.labels)
+            )
 
         seeds = compose.seeds_of(
             capability.id,
@@ -190,6 +191,7 @@ class FluentForm:
             most=self.inputs.config.seeds,
             accept=accept,
             used=used,
+            composed=self.composed.setdefault(capability.id, {}),
         )
         self.counts[capability.id]["found"] = sum(pool.found for pool in pools.values())
         return seeds
