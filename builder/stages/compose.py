@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from heapq import nsmallest
 from itertools import chain, cycle, islice
@@ -48,6 +49,8 @@ MOST_COMBINATIONS = 100_000
 """In the paper form: of sentences for a template's slots, and of tries for one more seed."""
 MOST_VARIANTS = 1_000
 """In the paper form: wordings of a template that are used, however many its choices give."""
+Key = tuple[tuple[str, str, str], ...]
+"""Of what stands together: the slots, the corpus sentence in each, and its form there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +162,7 @@ def seeds_of(
     most: int,
     accept: Callable[[Seed], bool],
     used: Mapping[str, int] | None = None,
+    composed: dict[Key, list[Seed]] | None = None,
 ) -> list[Seed]:
     """Make up to ``most`` seeds, the slots evenly, the templates by their weights.
 
@@ -173,6 +177,7 @@ def seeds_of(
         accept: whether a seed may be taken.
         used: in how many seeds of other capabilities a corpus sentence is, by its text: those
             that are in fewer come first, and none gets into more than `MOST_OF_A_SUITE`.
+        composed: the seeds that sentences may make, as far as that is known; more are added.
 
     Returns:
         Seeds of distinct text; no corpus sentence is in more than `MOST_OF_A_SOURCE` of them.
@@ -180,7 +185,8 @@ def seeds_of(
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, template in enumerate(form.templates):
         groups.setdefault(tuple(sorted(set(template.slots))), []).append(number)
-    drawing = _Drawing(capability, form, accept, used or {}, most)
+    known = {} if composed is None else composed
+    drawing = _Drawing(capability, form, accept, used or {}, known, most)
     streams = [
         drawing.stream([pools[slot] for slot in slots], slots, numbers)
         for slots, numbers in groups.items()
@@ -205,12 +211,14 @@ class _Drawing:
         form: Form,
         accept: Callable[[Seed], bool],
         used: Mapping[str, int],
+        composed: dict[Key, list[Seed]],
         most: int,
     ) -> None:
         self._capability = capability
         self._form = form
         self._accept = accept
         self._used = used
+        self._composed = composed
         self._of_sentence: Counter[str] = Counter()
         self._of_wording: Counter[str] = Counter()
         wordings = sum(template.variants for template in form.templates)
@@ -236,27 +244,27 @@ class _Drawing:
         return here < MOST_OF_A_SOURCE and here + self._used.get(text, 0) < most
 
     def _first(self, filled: Mapping[str, Source], numbers: Sequence[int]) -> Seed | None:
-        """The first acceptable seed among the wordings that apply."""
-        applied = 0
-        for number, wording in self._wordings(numbers, filled):
-            try:
-                seed = seed_of(self._capability, self._form, number, wording, filled)
-            except NotApplicableError:
-                continue
-            if not any(has_referent(seed.template, source.parsed) for source in seed.sources):
-                continue
-            applied += 1
-            if applied > WORDINGS_TRIED:
-                return None
-            if seed.text in self._texts or self._of_wording[seed.template] >= self._most_of_wording:
-                continue
-            if not self._accept(seed):
-                continue
-            self._texts.add(seed.text)
-            self._of_wording[seed.template] += 1
-            self._of_sentence.update(source.sentence.text for source in filled.values())
-            return seed
+        """The first acceptable seed of a new text, in a wording of which there is room for more."""
+        key = tuple((slot, each.sentence.text, each.text) for slot, each in filled.items())
+        if key not in self._composed:
+            applied = islice(self._applied(numbers, filled), WORDINGS_TRIED)
+            self._composed[key] = list(filter(self._accept, applied))
+        for seed in self._composed[key]:
+            is_common = self._of_wording[seed.template] >= self._most_of_wording
+            if seed.text not in self._texts and not is_common:
+                self._texts.add(seed.text)
+                self._of_wording[seed.template] += 1
+                self._of_sentence.update(source.sentence.text for source in filled.values())
+                return seed
         return None
+
+    def _applied(self, numbers: Sequence[int], filled: Mapping[str, Source]) -> Iterator[Seed]:
+        """The seeds of sentences in the wordings that apply."""
+        for number, wording in self._wordings(numbers, filled):
+            with suppress(NotApplicableError):
+                seed = seed_of(self._capability, self._form, number, wording, filled)
+                if any(has_referent(seed.template, source.parsed) for source in seed.sources):
+                    yield seed
 
     def _wordings(
         self, numbers: Sequence[int], filled: Mapping[str, Source]

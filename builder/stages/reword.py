@@ -5,12 +5,12 @@ The masked language model proposes words, and the lexicon says which way they go
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
 from s2lct.builder.language.fluency import clashes
-from s2lct.builder.language.lexicon import OPINIONATED, SCORERS, Lexicon
+from s2lct.builder.language.lexicon import OPINIONATED, Lexicon, scores
 from s2lct.builder.language.operations import things
 from s2lct.builder.models import MaskedLanguageModel, Tagger
 from s2lct.builder.records import MASK, Expansion, ParsedSentence, Source, Token
@@ -85,7 +85,9 @@ def _opinion_in(
     """Its one opinion, an adjective with nothing like it beside it."""
     laden = {n for n, t in enumerate(tokens) if lexicon.is_laden(t.text, t.tag, t.lemma)}
     if annotated:
-        laden = {n for n in laden if _strength(tokens[n].text) >= _LEAST_SCORED} or laden
+        strengths = scores([tokens[n].text for n in laden])
+        strong = {n for n, s in zip(laden, strengths, strict=True) if _mean(s) >= _LEAST_SCORED}
+        laden = strong or laden
     beside = [tag for tag in _BESIDE_AN_OPINION if not (annotated and tag == "JJ")]
     others = any(each.tag in beside for n, each in enumerate(tokens) if n not in laden)
     if len(laden) != 1 or others:
@@ -95,20 +97,28 @@ def _opinion_in(
     return Place(number, True, toward) if tokens[number].tag == "JJ" else None
 
 
-def _strength(word: str) -> float:
-    """How much of an opinion a word is, from 0 to 1: the scorers' mean."""
-    return fmean(abs(scorer()(word)) for scorer in SCORERS)
+def _mean(scores: Iterable[float]) -> float:
+    """How much of an opinion a word is, from 0 to 1."""
+    return fmean(map(abs, scores))
 
 
-def evaluations(mlm: MaskedLanguageModel, lexicon: Lexicon) -> Mapping[Label, frozenset[str]]:
+def evaluations(
+    mlm: MaskedLanguageModel,
+    lexicon: Lexicon,
+    scored: Callable[[Iterable[str]], list[tuple[float, ...]]] = scores,
+) -> Mapping[Label, frozenset[str]]:
     """Adjectives that say how good something is, by the lexicon, two scorers and reviewers."""
-    found: dict[str, float] = {}
-    for word in mlm.words:
-        score = lexicon.score(word, "adj") or 0.0
-        sign = 1 if score > 0 else -1
-        strong = abs(score) >= OPINIONATED and word not in ABOUT_GROUPS
-        if strong and all(sign * scorer()(word) >= _LEAST_SCORED for scorer in SCORERS):
-            found[word] = sign
+    known = {word: lexicon.score(word, "adj") or 0.0 for word in mlm.words}
+    signs = {
+        word: 1 if score > 0 else -1
+        for word, score in known.items()
+        if abs(score) >= OPINIONATED and word not in ABOUT_GROUPS
+    }
+    found = {
+        word: sign
+        for (word, sign), each in zip(signs.items(), scored(signs), strict=True)
+        if all(sign * score >= _LEAST_SCORED for score in each)
+    }
     among = frozenset(found)
     texts = [_EXCLAMATION, *(text for frame in _FRAMES for text in frame)]
     said, *likely = [dict(each) for each in mlm.suggest(texts, len(among), [among] * len(texts))]
