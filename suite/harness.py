@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+import s2lct.suite.lm_eval_metrics as metrics
 from s2lct.files import check_only_ours, is_folder, whole_folder, write_text
 from s2lct.labels import LABELS, PROMPTS, SLOT, checked_prompt, space_behind
 from s2lct.suite.cases import Case, SuiteCases, load_suite
-from s2lct.suite.tables import SPLIT
+from s2lct.suite.tables import CONTRAST, SPLIT
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,10 +50,14 @@ def harness_table(cases: Iterable[Case]) -> pa.Table:
     """A row a case.
 
     ``labels`` are the numbers of the passing labels among the ``choices``, ``passes`` their names,
-    and ``target`` what a reply that passes has in it, see `SHARED_LETTERS`.
+    ``target`` is what a reply that passes has in it, see `SHARED_LETTERS`, and ``pair`` the id of
+    the case in a contrast and in what has one.
     """
     import pyarrow as pa
 
+    cases = list(cases)
+    case_of = {case.id: case.seed_id for case in cases if case.kind == CONTRAST}
+    pairs = case_of | {id: id for id in case_of.values()}
     columns = ("id", "capability", "kind", "seed_id", "text")
     rows = [
         {name: getattr(case, name) for name in columns}
@@ -61,6 +66,7 @@ def harness_table(cases: Iterable[Case]) -> pa.Table:
             "labels": sorted(case.passes),
             "passes": [LABELS[label] for label in sorted(case.passes)],
             "target": SHARED_LETTERS[tuple(sorted(case.passes))],
+            "pair": pairs.get(case.id, ""),
         }
         for case in cases
     ]
@@ -79,6 +85,13 @@ class _Yaml(yaml.SafeDumper):
     """Texts of several lines stand in quotation marks, in one line."""
 
 
+class _Function(str):
+    """A function in a file beside the YAML."""
+
+
+_Yaml.add_representer(
+    _Function, lambda dumper, name: dumper.represent_scalar("!function", str(name))
+)
 _Yaml.add_representer(
     str,
     lambda dumper, text: dumper.represent_scalar(
@@ -97,8 +110,9 @@ def export_lm_eval(suite: Path, out: Path, prompt: str = PROMPTS[0]) -> int:
 
     Of each capability there is a task ``s2lct_lc4``, in which the likeliest label counts, as with
     ``s2lct score --llm``, and a task ``s2lct_gen_lc4``, in which the model writes it; the groups
-    ``s2lct`` and ``s2lct_gen`` have the mean of the capabilities. The data lie in the same folder,
-    named by its absolute path: where it is moved, it is exported again.
+    ``s2lct`` and ``s2lct_gen`` have the mean of the capabilities. Both tell consistency beside
+    accuracy, which no contrast is in. The data lie in the same folder, named by its absolute path:
+    where it is moved, it is exported again.
 
     Args:
         suite: a folder that `s2lct build` wrote, or a Hub id, ``ORG/NAME[@REVISION]``.
@@ -106,7 +120,7 @@ def export_lm_eval(suite: Path, out: Path, prompt: str = PROMPTS[0]) -> int:
         prompt: of the model, with ``{text}``.
 
     Returns:
-        How many cases the tasks have.
+        How many cases the tasks have, without contrasts.
 
     Raises:
         OutputError: there can be no such folder, or it holds other files.
@@ -116,7 +130,7 @@ def export_lm_eval(suite: Path, out: Path, prompt: str = PROMPTS[0]) -> int:
 
     prompt = checked_prompt(prompt)
     cases = load_suite(suite if is_folder(suite) else str(suite))
-    parts = by_capability(cases.cases)
+    parts = by_capability(cases.with_contrasts)
     # Ids in small letters, or as they are where two differ in these.
     names = {capability: capability.lower() for capability in parts}
     names = names if len(set(names.values())) == len(names) else {name: name for name in parts}
@@ -124,8 +138,10 @@ def export_lm_eval(suite: Path, out: Path, prompt: str = PROMPTS[0]) -> int:
         _SHARED: {"dataset_path": "parquet"} | _likeliest(prompt) | _metadata(cases),
         f"{_SHARED}_{WRITTEN}": _written(),
     }
-    exact = {"metric": "exact_match", "filter_list": ["label"]}
-    for suffix, metric in (("", {"metric": "acc"}), (f"_{WRITTEN}", exact)):
+    for suffix, accuracy, where in (
+        ("", "acc", {}),
+        (f"_{WRITTEN}", "exact_match", {"filter_list": ["label"]}),
+    ):
         group = GROUP + suffix
         for capability, name in names.items():
             data = out.resolve() / "data" / f"{capability}.parquet"
@@ -139,12 +155,18 @@ def export_lm_eval(suite: Path, out: Path, prompt: str = PROMPTS[0]) -> int:
         files[f"{group}.yaml"] = {
             "group": group,
             "task": [f"{group}_{name}" for name in names.values()],
-            "aggregate_metric_list": [{**metric, "aggregation": "mean", "weight_by_size": False}],
+            "aggregate_metric_list": [
+                {"metric": name, "aggregation": "mean", "weight_by_size": False, **where}
+                for name in (accuracy, "consistency")
+            ],
             **_metadata(cases),
         }
     tables = {f"data/{capability}.parquet": part for capability, part in parts.items()}
-    check_only_ours(out, [*files, *tables], option="--out")
-    with whole_folder(out, ours=[*files, *tables]) as folder:
+    code = Path(metrics.__file__)
+    names_written = [*files, *tables, code.name]
+    check_only_ours(out, names_written, option="--out")
+    with whole_folder(out, ours=names_written) as folder:
+        write_text(folder / code.name, code.read_text(encoding="utf-8"))
         for name, content in files.items():
             write_text(folder / name, as_yaml(content))
         (folder / "data").mkdir()
@@ -163,7 +185,20 @@ def _likeliest(prompt: str) -> dict[str, Any]:
         # A list for every case: the first decides whether a task has several right answers.
         "doc_to_target": "labels",
         "target_delimiter": space_behind(prompt),
-        "metric_list": [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}],
+        **_counted_by("likeliest", "acc"),
+    }
+
+
+def _counted_by(function: str, accuracy: str) -> dict[str, Any]:
+    """What is counted of each row, and of all of them."""
+    file = metrics.__name__.rpartition(".")[2]
+    of_all = {accuracy: "mean", "consistency": _Function(f"{file}.consistency")}
+    return {
+        "process_results": _Function(f"{file}.{function}"),
+        "metric_list": [
+            {"metric": name, "aggregation": aggregation, "higher_is_better": True}
+            for name, aggregation in of_all.items()
+        ],
     }
 
 
@@ -187,7 +222,7 @@ def _written() -> dict[str, Any]:
                 "filter": [regex, {"function": "lowercase"}, {"function": "take_first"}],
             }
         ],
-        "metric_list": [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": True}],
+        **_counted_by("written", "exact_match"),
     }
 
 

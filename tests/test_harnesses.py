@@ -120,10 +120,15 @@ def run_lm_eval(tasks: Path, group: str, kind: str, **arguments: Any) -> dict[st
         task_manager=TaskManager(include_path=str(tasks), include_defaults=False),
         apply_chat_template=kind != "hf",
     )
-    metric = "exact_match,label" if group.endswith("gen") else "acc,none"
+    accuracy, where = ("exact_match", "label") if group.endswith("gen") else ("acc", "none")
     return {
-        "all" if name == group else result["alias"].removeprefix(" - "): result[metric]
+        ("all" if name == group else result["alias"].removeprefix(" - ")) + suffix: result[metric]
         for name, result in done["results"].items()
+        for suffix, metric in (
+            ("", f"{accuracy},{where}"),
+            (" consistency", f"consistency,{where}"),
+        )
+        if metric in result
     }
 
 
@@ -149,8 +154,12 @@ def test_lm_eval_has_the_figures_of_score(
     suite = load_suite(small_suite)
     assert f"{len(suite.cases):,} cases" in done.output
     asks = LabelPrompt() if prompt is None else LabelPrompt(prompt)
-    expected = accuracies(score(LanguageModel(str(random_model), asks, dtype="float32"), suite))
+    outcomes = score(LanguageModel(str(random_model), asks, dtype="float32"), suite)
+    expected = accuracies(outcomes)
     assert len({round(share, 6) for share in expected.values()}) > 3
+    expected |= {
+        f"all {name}".replace("all LC", "LC"): of for name, of in consistency(outcomes).items()
+    }
     told = run_lm_eval(tasks, "s2lct", "hf", pretrained=str(random_model), dtype="float32")
     assert told == pytest.approx(expected)
 
