@@ -196,6 +196,21 @@ class Lexicon:
             or self.is_neutral_insertion(word, tag, lemma)
         )
 
+    def is_mild(self, word: str, tag: str, lemma: str) -> bool:
+        """Whether an author's word says little of how good something is, in this place.
+
+        No list has it for an opinion, nor SentiWordNet as this part of speech for more than half of
+        one. A machine's word would have to be neutral in every sense; an author's is known by what
+        stands around it.
+        """
+        if is_polarity_shifter(word) or is_polarity_shifter(lemma):
+            return False
+        pos = self.pos_of_tag(tag)
+        if pos is None:
+            return True
+        mild = abs(self.score(word, pos, lemma) or 0.0) < OPINIONATED
+        return mild and not self.is_laden(word, tag, lemma)
+
     def may_carry(self, word: str, tag: str) -> bool:
         """Whether a word could have a tag, by its spelling alone; False is certain enough.
 

@@ -196,7 +196,7 @@ def head_before(tokens: Sequence[Token], before: Sequence[Node]) -> str | None:
 
 
 def _is_neutral(tokens: Sequence[Token], lexicon: Lexicon) -> bool:
-    return all(lexicon.leaves_sentiment(token.text, token.tag, token.lemma) for token in tokens)
+    return all(lexicon.is_mild(token.text, token.tag, token.lemma) for token in tokens)
 
 
 def _without(
