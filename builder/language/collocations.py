@@ -44,7 +44,7 @@ def shipped_pairs() -> Mapping[Pair, float]:
     """
     import pyarrow.parquet as pq
 
-    columns = pq.read_table(SHIPPED).to_pydict()
+    columns = pq.ParquetFile(SHIPPED).read().to_pydict()
     counts = (2.0 ** (eighths / 8) for eighths in columns["eighths"])
     return dict(zip(zip(columns["first"], columns["second"], strict=True), counts, strict=True))
 

@@ -107,7 +107,7 @@ class Lexicon:
         """The shipped table, which ``scripts/compute_lexicon.py`` computes."""
         import pyarrow.parquet as pq
 
-        rows = pq.read_table(SHIPPED).to_pylist()
+        rows = pq.ParquetFile(SHIPPED).read().to_pylist()
         return Lexicon(
             {
                 (row["word"], row["pos"]): Entry(
@@ -211,12 +211,11 @@ class Lexicon:
             return False
         if (form, pos) in self.entries or tag not in _ENDINGS:
             return (form, pos) in self.entries
-        return form.endswith(_ENDINGS[tag]) or not any((form, p) in self.entries for p in POSES)
+        return form.endswith(_ENDINGS[tag]) or form not in self._forms
 
-    def lists(self, word: str, tag: str) -> bool:
-        """Whether the table has this very form for the tag's part of speech."""
-        pos = self.pos_of_tag(tag)
-        return pos is not None and (_normalise(word), pos) in self.entries
+    @functools.cached_property
+    def _forms(self) -> frozenset[str]:
+        return frozenset(form for form, _ in self.entries)
 
     def _find(self, word: str, pos: Pos, lemma: str | None) -> Entry | None:
         for spelling in (lemma, word):
@@ -239,15 +238,31 @@ def laden_words() -> frozenset[str]:
 @functools.lru_cache(maxsize=64)
 def fitting_words(words: tuple[str, ...], tag: str, lexicon: Lexicon) -> frozenset[str]:
     """Words that the tables let pass for a tag: what else is suggested would be rejected."""
-    return frozenset(word for word in words if _may_fit(word, tag, lexicon))
-
-
-def _may_fit(word: str, tag: str, lexicon: Lexicon) -> bool:
-    if not lexicon.may_carry(word, tag) or is_polarity_shifter(word):
-        return False
+    # What inflects has its part of speech in the first two letters: VB, VBZ.
+    fitting, others = _by_listing(words, tag[:2] if lexicon.pos_of_tag(tag) else "", lexicon)
     # A form that the table lacks waits for its lemma, which the tagger knows.
-    known = lexicon.lists(word, tag) or lexicon.pos_of_tag(tag) is None
-    return not known or lexicon.is_neutral_insertion(word, tag, word)
+    return fitting | {word for word in others if lexicon.may_carry(word, tag)}
+
+
+@functools.lru_cache(maxsize=8)
+def _by_listing(
+    words: tuple[str, ...], tag: str, lexicon: Lexicon
+) -> tuple[frozenset[str], list[str]]:
+    """Words that the tables have for an uninflected tag and let pass, and those they lack.
+
+    Without a tag the latter are words of closed classes.
+    """
+    words = tuple(word for word in words if not is_polarity_shifter(word))
+    pos = lexicon.pos_of_tag(tag)
+    if pos is None:
+        return frozenset(), [
+            word
+            for word in words
+            if any(_is_function_word(_normalise(word), each) for each in ("", "CD"))
+        ]
+    listed = {word for word in words if (_normalise(word), pos) in lexicon.entries}
+    fitting = frozenset(word for word in listed if lexicon.is_neutral_insertion(word, tag, word))
+    return fitting, [word for word in words if word not in listed]
 
 
 @functools.lru_cache(maxsize=1 << 16)
