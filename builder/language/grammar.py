@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from s2lct.plain_text import words
+from s2lct.suite.tables import read_table
 
 Rule = tuple[str, tuple[str, ...]]
 """A production: left-hand side and right-hand side."""
@@ -127,9 +128,7 @@ class ReferenceGrammar:
     @functools.cache
     def load() -> ReferenceGrammar:
         """The shipped grammar, which ``scripts/compute_reference_grammar.py`` counts."""
-        import pyarrow.parquet as pq
-
-        rows = pq.ParquetFile(SHIPPED).read().to_pylist()
+        rows = read_table(SHIPPED.read_bytes()).to_pylist()
         return ReferenceGrammar({(row["lhs"], tuple(row["rhs"])): row["count"] for row in rows})
 
     def probability(self, lhs: str, rhs: tuple[str, ...]) -> float:
@@ -238,10 +237,8 @@ def connectives() -> frozenset[str]:
 @functools.cache
 def shipped_bank() -> PhraseBank:
     """The bank that comes with the package, which ``scripts/harvest_phrases.py`` counts."""
-    import pyarrow.parquet as pq
-
     bank: defaultdict[tuple[str, str, str], list[Phrase]] = defaultdict(list)
-    for row in pq.ParquetFile(PHRASES).read().to_pylist():
+    for row in read_table(PHRASES.read_bytes()).to_pylist():
         heads = dict(zip(row["heads"], row["head_counts"], strict=True))
         phrase = Phrase(row["text"], row["label"], heads, row["count"])
         for left, head in product(row["lefts"], heads):
@@ -252,7 +249,5 @@ def shipped_bank() -> PhraseBank:
 @functools.cache
 def shipped_attachments() -> Mapping[tuple[str, str], float]:
     """In what share of a head's occurrences a phrase that begins with a word hangs on it."""
-    import pyarrow.parquet as pq
-
-    rows = pq.ParquetFile(ATTACHMENTS).read().to_pylist()
+    rows = read_table(ATTACHMENTS.read_bytes()).to_pylist()
     return {(row["head"], row["first"]): row["share"] for row in rows}
