@@ -18,6 +18,7 @@ from s2lct.builder.language.grammar import shipped_attachments, shipped_bank
 from s2lct.builder.language.reach import has_referent, is_assertive, is_negative, is_reached
 from s2lct.builder.models import parsed_sentences
 from s2lct.builder.models.opinions import opinions
+from s2lct.builder.pool import Pool
 from s2lct.builder.records import (
     Expansion,
     Extended,
@@ -29,7 +30,7 @@ from s2lct.builder.records import (
     sentence_id,
 )
 from s2lct.builder.stages import choose, compose, confirm, extend, judge, reduce, reword, search
-from s2lct.builder.stages.compose import PAIRINGS, contrast_of, contrasts_of_expansions
+from s2lct.builder.stages.compose import contrast_of, contrasts_of_expansions
 from s2lct.builder.stages.judge import Judge
 from s2lct.builder.stages.mask import SUGGESTIONS
 from s2lct.builder.stages.soundness import is_sound
@@ -44,14 +45,8 @@ PHRASES_TRIED = 60
 """Of a sentence, those that reviewers add most often."""
 EXTENDED_AT_ONCE = 100
 """Sentences: few enough that their fillings fit into memory."""
-TRIED_FOR_A_SEED = 3
-"""Sentences of a slot, for each seed wanted, that are used where nobody annotated them."""
-LEAST_DRAWN, LEAST_SHORTENED, MOST_DRAWN = 32, 8, 1_000
-"""Sentences of a slot that are tagged and parsed, or shortened, together."""
 OTHERS_TRIED = 12
 """Sentences that may stand in a case's contrast instead of its own."""
-OF_A_SENTENCE = 2
-"""Forms of a sentence that a slot is filled with."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +99,11 @@ class FluentForm:
         """Whether annotators passed a sentence; so it is where nobody annotated."""
         return self.annotations is None or self.annotations.passes(id, {label})
 
+    def _is_good(self, id: str, label: Label) -> bool:
+        """Whether annotators passed a sentence, by itself or in a case."""
+        read = self.annotations
+        return self.passes(id, label) or (read is not None and id in read.in_cases)
+
     def _may_reach(self, text: str) -> bool:
         """Whether annotators may have passed something that is made of a text."""
         return self.annotations is None or self.annotations.may_reach(sentence_id(text))
@@ -142,7 +142,7 @@ class FluentForm:
             passed = [
                 (source, text, longer)
                 for text, longer in found.items()
-                if self.passes(sentence_id(text), source.sentence.label)
+                if self._is_good(sentence_id(text), source.sentence.label)
             ]
             candidates += passed[:SHORTER_FORMS]
         parsed = parsed_sentences(
@@ -307,7 +307,7 @@ class FluentForm:
         """
         if self.annotations is None:
             return extension.origin != "phrase"
-        return self.passes(extension.id, label) or extension.id in self.annotations.in_cases
+        return self._is_good(extension.id, label)
 
     def _proposed(self, sources: Sequence[Source]) -> list[list[Extension]]:
         """Extensions of each sentence that were not tagged, parsed or annotated yet.
@@ -546,61 +546,6 @@ class FluentForm:
             if self.passes(sentence_id(sentence.text), sentence.label):
                 of_length[len(sentence.text.split())].append(sentence)
         return of_length
-
-
-class Pool:
-    """What a slot is filled with: a form of every sentence, then another one of each.
-
-    Sentences are drawn and shortened as far as the pool is gone through, which it may be more than
-    once.
-    """
-
-    def __init__(
-        self, form: FluentForm, rules: Sequence[SearchRule], candidates: Sequence[Sentence]
-    ) -> None:
-        """Fill a slot.
-
-        Args:
-            form: selects and shortens.
-            rules: for what may stand there.
-            candidates: sentences that may meet one, in drawing order.
-        """
-        config = form.inputs.config
-        self._form, self._rules, self._candidates = form, rules, candidates
-        self._most = len(candidates)
-        if config.seeds <= PAIRINGS:
-            self._most = PAIRINGS
-            if form.annotations is None:
-                self._most = min(PAIRINGS, max(LEAST_SHORTENED, config.seeds * TRIED_FOR_A_SEED))
-        self._seen = 0
-        self._sources: list[Source] = []
-        self._forms: list[list[Source]] = []
-
-    @property
-    def found(self) -> int:
-        """How many sentences were found by now."""
-        return min(len(self._sources), self._most)
-
-    def __iter__(self) -> Iterator[Source]:
-        number = 0
-        while number < len(self._forms) or self._go_on():
-            yield from self._forms[number][:1]
-            number += 1
-        for turn in range(1, OF_A_SENTENCE):
-            for forms in self._forms:
-                yield from forms[turn : turn + 1]
-
-    def _go_on(self) -> bool:
-        """Find the next sentences and their forms; whether there are any."""
-        seeds, done = self._form.inputs.config.seeds, len(self._forms)
-        wanted = min(done + min(max(LEAST_SHORTENED, seeds), MOST_DRAWN), self._most)
-        at_once = min(max(LEAST_DRAWN, 4 * seeds), MOST_DRAWN)
-        while len(self._sources) < wanted and self._seen < len(self._candidates):
-            batch = self._candidates[self._seen : self._seen + at_once]
-            self._seen += len(batch)
-            self._sources += self._form.select(self._rules, batch)
-        self._forms += self._form.forms(self._sources[done:wanted])
-        return len(self._forms) > done
 
 
 def _as_long(text: str, of_length: Mapping[int, Sequence[Sentence]]) -> Iterator[Sentence]:

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from heapq import nsmallest
 from itertools import chain, cycle, islice
 
@@ -85,10 +85,10 @@ def compose(
     text = shown = ""
     starts: dict[str, Mapping[int, int]] = {}
     last = 0
-    for field in template.fields():
-        literal = template.text[last : field.start()]
-        text, shown, last = text + literal, shown + literal, field.end()
-        name = field["name"]
+    for found in template.fields():
+        literal = template.text[last : found.start()]
+        text, shown, last = text + literal, shown + literal, found.end()
+        name = found["name"]
         if name not in sentences:
             text, shown = text + wording[name], shown + wording[name]
             continue
@@ -97,10 +97,10 @@ def compose(
             rendered, of_slot = _rewritten(template, name, sentence.text, wording[name])
             text, shown = text + rendered, shown + of_slot
             continue
-        rendered, places = operated(sentence, operations_of(field))
-        if not is_reply(field):
+        rendered, places = operated(sentence, operations_of(found))
+        if not is_reply(found):
             starts[name] = {number: len(text) + at for number, at in places.items()}
-        text, shown = text + rendered, shown + field[0]
+        text, shown = text + rendered, shown + found[0]
     text, shown = text + template.text[last:], shown + template.text[last:]
     return Composed(text, starts, "" if shown == f"{{{template.slots[0]}}}" else shown)
 
@@ -186,7 +186,9 @@ def seeds_of(
     for number, template in enumerate(form.templates):
         groups.setdefault(tuple(sorted(set(template.slots))), []).append(number)
     known = {} if composed is None else composed
-    drawing = _Drawing(capability, form, accept, used or {}, known, most)
+    wordings = sum(template.variants for template in form.templates)
+    share = LARGEST_SHARE_OF_A_WORDING if wordings >= ENOUGH_WORDINGS else 1
+    drawing = _Drawing(capability, form, accept, used or {}, known, math.ceil(share * most))
     streams = [
         drawing.stream([pools[slot] for slot in slots], slots, numbers)
         for slots, numbers in groups.items()
@@ -202,35 +204,25 @@ def seeds_of(
     return made
 
 
+@dataclass
 class _Drawing:
     """What was used how often while a capability's seeds are drawn."""
 
-    def __init__(
-        self,
-        capability: str,
-        form: Form,
-        accept: Callable[[Seed], bool],
-        used: Mapping[str, int],
-        composed: dict[Key, list[Seed]],
-        most: int,
-    ) -> None:
-        self._capability = capability
-        self._form = form
-        self._accept = accept
-        self._used = used
-        self._composed = composed
-        self._of_sentence: Counter[str] = Counter()
-        self._of_wording: Counter[str] = Counter()
-        wordings = sum(template.variants for template in form.templates)
-        share = LARGEST_SHARE_OF_A_WORDING if wordings >= ENOUGH_WORDINGS else 1
-        self._most_of_wording = math.ceil(share * most)
-        self._texts: set[str] = set()
+    capability: str
+    form: Form
+    accept: Callable[[Seed], bool]
+    used: Mapping[str, int]
+    composed: dict[Key, list[Seed]]
+    most_of_wording: int
+    of_sentence: Counter[str] = field(default_factory=Counter)
+    of_wording: Counter[str] = field(default_factory=Counter)
+    texts: set[str] = field(default_factory=set)
 
     def stream(
         self, columns: Sequence[Iterable[Source]], slots: Sequence[str], numbers: Sequence[int]
     ) -> Iterator[Seed]:
         """Seeds of templates over the same slots; every sentence once, then once more."""
-        for most in range(1, (MOST_OF_A_SUITE if self._used else MOST_OF_A_SOURCE) + 1):
+        for most in range(1, (MOST_OF_A_SUITE if self.used else MOST_OF_A_SOURCE) + 1):
             for sources in _tuples(columns):
                 if not all(self._is_left(source.sentence.text, most) for source in sources):
                     continue
@@ -240,21 +232,21 @@ class _Drawing:
 
     def _is_left(self, text: str, most: int) -> bool:
         """Whether a sentence is in fewer seeds than that, and may be in one more."""
-        here = self._of_sentence[text]
-        return here < MOST_OF_A_SOURCE and here + self._used.get(text, 0) < most
+        here = self.of_sentence[text]
+        return here < MOST_OF_A_SOURCE and here + self.used.get(text, 0) < most
 
     def _first(self, filled: Mapping[str, Source], numbers: Sequence[int]) -> Seed | None:
         """The first acceptable seed of a new text, in a wording of which there is room for more."""
         key = tuple((slot, each.sentence.text, each.text) for slot, each in filled.items())
-        if key not in self._composed:
+        if key not in self.composed:
             applied = islice(self._applied(numbers, filled), WORDINGS_TRIED)
-            self._composed[key] = list(filter(self._accept, applied))
-        for seed in self._composed[key]:
-            is_common = self._of_wording[seed.template] >= self._most_of_wording
-            if seed.text not in self._texts and not is_common:
-                self._texts.add(seed.text)
-                self._of_wording[seed.template] += 1
-                self._of_sentence.update(source.sentence.text for source in filled.values())
+            self.composed[key] = list(filter(self.accept, applied))
+        for seed in self.composed[key]:
+            is_common = self.of_wording[seed.template] >= self.most_of_wording
+            if seed.text not in self.texts and not is_common:
+                self.texts.add(seed.text)
+                self.of_wording[seed.template] += 1
+                self.of_sentence.update(source.sentence.text for source in filled.values())
                 return seed
         return None
 
@@ -262,7 +254,7 @@ class _Drawing:
         """The seeds of sentences in the wordings that apply."""
         for number, wording in self._wordings(numbers, filled):
             with suppress(NotApplicableError):
-                seed = seed_of(self._capability, self._form, number, wording, filled)
+                seed = seed_of(self.capability, self.form, number, wording, filled)
                 if any(has_referent(seed.template, source.parsed) for source in seed.sources):
                     yield seed
 
@@ -270,8 +262,8 @@ class _Drawing:
         self, numbers: Sequence[int], filled: Mapping[str, Source]
     ) -> Iterator[tuple[int, dict[str, str]]]:
         """Wordings in an order random for these sentences, and weighted by the templates."""
-        rng = rng_for(0, self._capability, *(source.text for source in filled.values()))
-        templates = {number: self._form.templates[number] for number in numbers}
+        rng = rng_for(0, self.capability, *(source.text for source in filled.values()))
+        templates = {number: self.form.templates[number] for number in numbers}
         order = sorted(
             (math.log(1.0 - rng.random()) / template.weight, number, turn)
             for number, template in templates.items()

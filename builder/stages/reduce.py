@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from s2lct.builder.language.fluency import clashes
 from s2lct.builder.language.grammar import Node, ReferenceGrammar, connectives
@@ -43,6 +43,8 @@ _CONJUNCTION = 3
 MOST_OF_A_HEAD = 0.15
 """A phrase that a head has in a larger share of its occurrences is its complement."""
 LEAST_REMAINING = 4
+MOST_LEFT_OUT = 3
+"""Parts of a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,25 +253,24 @@ def shortened(
     lexicon: Lexicon,
     attached: Mapping[Attachment, float],
 ) -> dict[str, tuple[Extension, ...]]:
-    """Shorter forms of an author's sentence, each with the longer forms that extend it.
+    """Shorter forms of an author's sentence, the shortest first, each with what extends it.
 
-    Without one part, the author's own sentence is the extension; without two, the author's own and
-    the sentences without either of them are.
+    Up to `MOST_LEFT_OUT` parts are left out; the extensions have one or two of them back.
     """
     found = [
         reduction
         for reduction in reductions(sentence, grammar, lexicon, attached)
         if reduction.removed.strip(", ").lower() not in connectives()
     ]
-    shorter: dict[str, tuple[Extension, ...]] = {
-        reduction.text: (_attested(sentence, reduction, ()),) for reduction in found
-    }
-    for first, second in combinations(sorted(found, key=lambda reduction: reduction.first), 2):
-        if first.last < second.first:
-            text = _without_parts(sentence, (first, second))
-            longer = (_attested(sentence, first, (second,)), _attested(sentence, second, (first,)))
-            both = paired(text, longer)
-            shorter.setdefault(text, (*longer, *both))
+    parts = sorted(found, key=lambda reduction: reduction.first)
+    shorter: dict[str, tuple[Extension, ...]] = {}
+    for size in range(MOST_LEFT_OUT, 0, -1):
+        for some in combinations(parts, size):
+            if any(one.last >= other.first for one, other in pairwise(some)):
+                continue
+            text = _without_parts(sentence, some)
+            longer = [_attested(sentence, n, some) for n in range(size)]
+            shorter.setdefault(text, (*longer, *paired(text, longer)))
     return shorter
 
 
@@ -340,14 +341,15 @@ def _without_parts(sentence: ParsedSentence, removed: Sequence[Reduction]) -> st
     return text + sentence.text[last:]
 
 
-def _attested(sentence: ParsedSentence, kept: Reduction, removed: Sequence[Reduction]) -> Extension:
-    """The sentence without the removed parts, as what extends it by the kept one."""
+def _attested(sentence: ParsedSentence, kept: int, parts: Sequence[Reduction]) -> Extension:
+    """The sentence without some parts, as what extends it by one of them."""
+    back, removed = parts[kept], [part for n, part in enumerate(parts) if n != kept]
     text = _without_parts(sentence, removed)
-    start = sentence.tokens[kept.first].start
+    start = sentence.tokens[back.first].start
     start -= sum(
         sentence.tokens[part.last - 1].end - sentence.tokens[part.first - 1].end
         for part in removed
-        if part.first < kept.first
+        if part.first < back.first
     )
-    word = InsertedWord(kept.removed, kept.label, start, start + len(kept.removed))
-    return Extension(text, (word,), "attested", kept.production)
+    word = InsertedWord(back.removed, back.label, start, start + len(back.removed))
+    return Extension(text, (word,), "attested", back.production)

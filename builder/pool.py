@@ -1,0 +1,82 @@
+"""Pools: the sentences of a corpus, and their shorter forms, that may fill a template's slot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from s2lct.builder.capabilities.schema import SearchRule
+from s2lct.builder.records import Sentence, Source
+from s2lct.builder.stages.compose import PAIRINGS
+
+if TYPE_CHECKING:
+    from s2lct.builder.fluent_form import FluentForm
+
+TRIED_FOR_A_SEED = 3
+"""Sentences of a slot, for each seed wanted, that are used where nobody annotated them."""
+LEAST_DRAWN, LEAST_SHORTENED, MOST_DRAWN = 32, 8, 1_000
+"""Sentences of a slot that are tagged and parsed, or shortened, together."""
+OF_A_SENTENCE = 2
+"""Forms of a sentence that a slot is filled with."""
+
+
+class Pool:
+    """What a slot is filled with: a form of every sentence, then another one of each.
+
+    Sentences are drawn and shortened as far as the pool is gone through, which it may be more than
+    once; where annotators read them all are, and those first whose shorter forms they passed.
+    """
+
+    def __init__(
+        self, form: FluentForm, rules: Sequence[SearchRule], candidates: Sequence[Sentence]
+    ) -> None:
+        """Fill a slot.
+
+        Args:
+            form: selects and shortens.
+            rules: for what may stand there.
+            candidates: sentences that may meet one, in drawing order.
+        """
+        config = form.inputs.config
+        self._form, self._rules, self._candidates = form, rules, candidates
+        self._most = len(candidates)
+        if config.seeds <= PAIRINGS:
+            self._most = PAIRINGS
+            if form.annotations is None:
+                self._most = min(PAIRINGS, max(LEAST_SHORTENED, config.seeds * TRIED_FOR_A_SEED))
+        self._seen = 0
+        self._is_ordered = False
+        self._sources: list[Source] = []
+        self._forms: list[list[Source]] = []
+
+    @property
+    def found(self) -> int:
+        """How many sentences were found by now."""
+        return min(len(self._sources), self._most)
+
+    def __iter__(self) -> Iterator[Source]:
+        number = 0
+        if self._form.annotations is not None:
+            while self._go_on():
+                pass
+            if not self._is_ordered:
+                self._forms.sort(key=lambda forms: not any(each.extensions for each in forms))
+                self._is_ordered = True
+        while number < len(self._forms) or self._go_on():
+            yield from self._forms[number][:1]
+            number += 1
+        for turn in range(1, OF_A_SENTENCE):
+            for forms in self._forms:
+                yield from forms[turn : turn + 1]
+
+    def _go_on(self) -> bool:
+        """Find the next sentences and their forms; whether there are any."""
+        seeds, done = self._form.inputs.config.seeds, len(self._forms)
+        wanted = min(done + min(max(LEAST_SHORTENED, seeds), MOST_DRAWN), self._most)
+        at_once = min(max(LEAST_DRAWN, 4 * seeds), MOST_DRAWN)
+        while len(self._sources) < wanted and self._seen < len(self._candidates):
+            batch = self._candidates[self._seen : self._seen + at_once]
+            self._seen += len(batch)
+            self._sources += self._form.select(self._rules, batch)
+        self._forms += self._form.forms(self._sources[done:wanted])
+        return len(self._forms) > done
