@@ -16,12 +16,10 @@ TRIED_FOR_A_SEED = 3
 """Sentences of a slot, for each seed wanted, that are used where nobody annotated them."""
 LEAST_DRAWN, LEAST_SHORTENED, MOST_DRAWN = 32, 8, 1_000
 """Sentences of a slot that are tagged and parsed, or shortened, together."""
-OF_A_SENTENCE = 2
-"""Forms of a sentence that a slot is filled with."""
 
 
 class Pool:
-    """What a slot is filled with: a form of every sentence, then another one of each.
+    """What a slot is filled with: sentences, each in its shorter forms before it is whole.
 
     Sentences are drawn and shortened as far as the pool is gone through, which it may be more than
     once; where annotators read them all are, and those first whose shorter forms they passed.
@@ -63,11 +61,8 @@ class Pool:
                 self._forms.sort(key=lambda forms: not any(each.extensions for each in forms))
                 self._is_ordered = True
         while number < len(self._forms) or self._go_on():
-            yield from self._forms[number][:1]
+            yield from self._forms[number]
             number += 1
-        for turn in range(1, OF_A_SENTENCE):
-            for forms in self._forms:
-                yield from forms[turn : turn + 1]
 
     def _go_on(self) -> bool:
         """Find the next sentences and their forms; whether there are any."""
