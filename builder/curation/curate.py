@@ -189,7 +189,7 @@ class Draw:
         """Up to so many seeds of each capability that pass."""
         inputs = self._form.inputs
         inputs = replace(inputs, config=inputs.config.model_copy(update={"seeds": most}))
-        form = replace(self._form, inputs=inputs, annotations=annotations, shorter={})
+        form = replace(self._form, inputs=inputs, annotations=annotations)
         return {each.id: form.compose(each) for each in form.capabilities}
 
     def _extensions(
