@@ -17,12 +17,13 @@ from stub_models import StubParser, StubTagger
 
 from s2lct.builder.capabilities.schema import SearchRule
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.fluent_form import LEAST_SHORTENED, FluentForm, Pool
+from s2lct.builder.fluent_form import FluentForm
 from s2lct.builder.inputs import Inputs
 from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import parsed_sentences
+from s2lct.builder.pool import LEAST_SHORTENED, Pool
 from s2lct.builder.records import Sentence, Source
 from s2lct.builder.stages import search
 from s2lct.identity import shuffle_key
@@ -106,7 +107,7 @@ def test_what_may_not_meet_a_rule_does_not_meet_it(
                 assert search.may_meet(sentence, rule)
 
 
-def test_a_pool_gives_each_sentence_then_each_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pool_gives_the_forms_of_a_sentence_together(monkeypatch: pytest.MonkeyPatch) -> None:
     def forms(form: FluentForm, sources: Sequence[Source]) -> list[list[Source]]:
         return [[] if re.search(" [ab] ", one.text) else [one, one] for one in sources]
 
@@ -116,7 +117,7 @@ def test_a_pool_gives_each_sentence_then_each_again(monkeypatch: pytest.MonkeyPa
     pool = pool_of(form_of(StubTagger()), sentences, rule)
     texts = [one.text for one in pool]
     assert len(texts) == 2 * len(set(texts)) == 20
-    assert texts[:10] == texts[10:]
+    assert texts[::2] == texts[1::2]
     assert [one.text for one in pool] == texts
     few = {one.text for one in pool_of(form_of(StubTagger(), seeds=1), sentences, rule)}
     assert few <= set(texts)

@@ -189,7 +189,7 @@ class Draw:
         """Up to so many seeds of each capability that pass."""
         inputs = self._form.inputs
         inputs = replace(inputs, config=inputs.config.model_copy(update={"seeds": most}))
-        form = FluentForm(inputs, self._form.capabilities, self._form.models, annotations)
+        form = replace(self._form, inputs=inputs, annotations=annotations)
         return {each.id: form.compose(each) for each in form.capabilities}
 
     def _extensions(
@@ -216,6 +216,7 @@ class _Hopeful(Annotations):
 
     def __init__(self, annotations: Annotations, without: Collection[str]) -> None:
         self._annotations, self._without = annotations, without
+        self.in_cases = annotations.in_cases
 
     def passes(self, id: str, labels: Collection[Label]) -> bool:
         """Whether it may still pass; see `Annotations.passes`."""
