@@ -82,6 +82,11 @@ class FluentForm:
     candidates: dict[tuple[str, str], list[Sentence]] = field(default_factory=dict)
     whole: bool = True
 
+    @property
+    def is_unread(self) -> bool:
+        """Whether nobody has read the corpus."""
+        return self.annotations is None and self.inputs.config.is_of_others
+
     def select(self, rules: Sequence[SearchRule], candidates: Sequence[Sentence]) -> list[Source]:
         """Those of a slot's candidates that meet one of its rules, parsed."""
         models = self.models
@@ -92,7 +97,7 @@ class FluentForm:
 
     def _sound(self, sources: Sequence[Source]) -> list[Source]:
         """Those that show by themselves what they are, of a corpus that nobody has read."""
-        if self.annotations is not None or not self.inputs.config.is_of_others:
+        if not self.is_unread:
             return list(sources)
         grammar = self.inputs.grammar
         sound = [each for each in sources if is_sound(each.parsed, each.sentence.label, grammar)]
@@ -130,20 +135,18 @@ class FluentForm:
 
     def _shorten(self, sources: Mapping[str, Source]) -> None:
         """Find the shorter forms of sentences that annotators passed, by their text."""
-        attached = shipped_attachments()
+        grammar, lexicon, attached = self.inputs.grammar, self.inputs.lexicon, shipped_attachments()
+        of_others = self.inputs.config.is_of_others
         candidates: list[tuple[Source, str, tuple[Extension, ...]]] = []
         for source in sources.values():
             if not self._may_reach(source.text):
                 continue
-            found = reduce.shortened(
-                source.parsed, self.inputs.grammar, self.inputs.lexicon, attached
-            )
-            passed = [
-                (source, text, longer)
-                for text, longer in found.items()
-                if self.passes(sentence_id(text), source.sentence.label)
-            ]
-            candidates += passed[:SHORTER_FORMS]
+            found = reduce.shortened(source.parsed, grammar, lexicon, attached, of_others=of_others)
+            label = source.sentence.label
+            passed = [text for text in found if self.passes(sentence_id(text), label)]
+            if of_others:
+                passed.sort(key=lambda text: -len(found[text]))
+            candidates += [(source, text, found[text]) for text in passed[:SHORTER_FORMS]]
         parsed = parsed_sentences(
             [text for _, text, _ in candidates], self.models.tagger, self.models.parser
         )
@@ -408,6 +411,7 @@ class FluentForm:
             per_seed=self.inputs.config.expansions,
             seed=self.inputs.config.seed,
             domain_words=self.inputs.domain.own_words if is_varied else None,
+            limits_authors=not self.is_unread,
         )
         return {
             capability.id: self._families(capability, seeds[capability.id], chosen)
@@ -580,13 +584,18 @@ class Pool:
     def _go_on(self) -> bool:
         """Find the next sentences and their forms; whether there are any."""
         seeds, done = self._form.inputs.config.seeds, len(self._forms)
-        wanted = min(done + min(max(LEAST_SHORTENED, seeds), MOST_DRAWN), self._most)
+        wanted = self._most
+        if not self._form.is_unread:
+            wanted = min(done + min(max(LEAST_SHORTENED, seeds), MOST_DRAWN), self._most)
         at_once = min(max(LEAST_DRAWN, 4 * seeds), MOST_DRAWN)
         while len(self._sources) < wanted and self._seen < len(self._candidates):
             batch = self._candidates[self._seen : self._seen + at_once]
             self._seen += len(batch)
             self._sources += self._form.select(self._rules, batch)
-        self._forms += self._form.forms(self._sources[done:wanted])
+        forms = self._form.forms(self._sources[done:wanted])
+        if self._form.is_unread:
+            forms.sort(key=lambda some: not some[0].extensions)
+        self._forms += forms
         return len(self._forms) > done
 
 

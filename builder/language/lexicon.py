@@ -58,6 +58,8 @@ None is ever inserted, whatever its tag."""
 _NEGATORS: Final = words(_LISTS["polarity_shifters"]["negators"])
 ASSERTIVE: Final = words(_LISTS["assertive"])
 """Words that stand under no negation."""
+POSTDETERMINERS: Final = words(_LISTS["postdeterminers"])
+FOCUSING: Final = words(_LISTS["focusing"])
 _ENDINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "NNS": ("s", "men", "people"),
     "VBZ": ("s",),
@@ -259,6 +261,13 @@ def is_polarity_shifter(word: str) -> bool:
         or word.endswith("n't")
         or not POLARITY_SHIFTERS.isdisjoint(word.split("-"))
     )
+
+
+def is_amplifier(word: str) -> bool:
+    """Whether a word makes an opinion stronger and has none of its own, as VADER has it: *very*."""
+    from vaderSentiment.vaderSentiment import BOOSTER_DICT
+
+    return bool(BOOSTER_DICT.get(_normalise(word), 0) > 0)
 
 
 def is_negator(word: str) -> bool:

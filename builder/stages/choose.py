@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from s2lct.builder.language.fluency import breaks_grammar, proper_words
 from s2lct.builder.language.lexicon import shift, subjectivity
-from s2lct.builder.records import Expansion, Extended, Seed
+from s2lct.builder.records import Expansion, Extended, InsertedWord, Seed
 from s2lct.identity import shuffle_key
 
 MOST_SUBJECTIVE = 0.5
@@ -90,6 +90,7 @@ def choose(
     per_seed: int,
     seed: int,
     domain_words: Collection[str] | None = None,
+    limits_authors: bool = True,
 ) -> dict[str, list[Expansion]]:
     """Choose each seed's expansions in a suite, those first that add what the chosen ones lack.
 
@@ -107,6 +108,7 @@ def choose(
         domain_words: what the domain speaks of; None if classes do not count, and of words only
             those that are inserted together: so it is where annotators read sentences alone, and
             left too few.
+        limits_authors: whether words count that the author of the sentence wrote there.
 
     Returns:
         For each seed its expansions, in the order they were chosen.
@@ -114,7 +116,9 @@ def choose(
     of_seed: defaultdict[str, list[_Candidate]] = defaultdict(list)
     for expansion in expansions:
         key = shuffle_key(seed, "choose", expansion.id)
-        features = (*_features(expansion), *_limited(expansion, domain_words))
+        is_authors = expansion.extension.origin == "attested" and not limits_authors
+        limited = () if is_authors else expansion.inserted
+        features = (*_features(expansion), *_limited(limited, domain_words))
         of_seed[expansion.seed_id].append(_Candidate(expansion, *features, key))
     ordered = sorted(
         seeds, key=lambda id: (len(of_seed[id]), shuffle_key(seed, "order of seeds", id))
@@ -162,7 +166,7 @@ class _Candidate(NamedTuple):
 
 
 def _features(expansion: Expansion) -> tuple[Feature, Feature, Feature, tuple[Feature, ...]]:
-    words = words_of(expansion)
+    words = words_of(expansion.inserted)
     production = expansion.extension.production
     return (
         ("words", words),
@@ -173,14 +177,14 @@ def _features(expansion: Expansion) -> tuple[Feature, Feature, Feature, tuple[Fe
 
 
 def _limited(
-    expansion: Expansion, domain_words: Collection[str] | None
+    words: Sequence[InsertedWord], domain_words: Collection[str] | None
 ) -> tuple[frozenset[Feature], frozenset[Feature]]:
-    """An expansion's words and phrases, and the classes of its words; a phrase is of none."""
+    """What is inserted, together or by its parts, and the classes of its words."""
     if domain_words is None:
-        return frozenset({("part", words_of(expansion))}), frozenset()
-    parts = frozenset(("part", word.word.lower()) for word in expansion.inserted)
+        return frozenset({("part", words_of(words))}), frozenset()
+    parts = frozenset(("part", word.word.lower()) for word in words)
     found: set[str] = set()
-    for inserted in expansion.inserted:
+    for inserted in words:
         word = inserted.word.lower()
         if word in domain_words:
             found.add("domain")
@@ -218,9 +222,9 @@ def _chosen(
     return chosen
 
 
-def words_of(expansion: Expansion) -> str:
+def words_of(inserted: Sequence[InsertedWord]) -> str:
     """What was inserted, in lower case."""
-    return " ".join(word.word for word in expansion.inserted).lower()
+    return " ".join(word.word for word in inserted).lower()
 
 
 def choose_in_paper_form(

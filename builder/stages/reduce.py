@@ -6,13 +6,18 @@ one of its modifiers too, the shortened sentence is a seed's, and the author's o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from s2lct.builder.language.fluency import clashes
-from s2lct.builder.language.grammar import Node, ReferenceGrammar, connectives
-from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.language.fluency import DEGREE, clashes
+from s2lct.builder.language.grammar import WORD_TAGS, Node, ReferenceGrammar, connectives
+from s2lct.builder.language.lexicon import (
+    POSTDETERMINERS,
+    Lexicon,
+    is_amplifier,
+    is_polarity_shifter,
+)
 from s2lct.builder.records import (
     Extension,
     InsertedWord,
@@ -38,6 +43,8 @@ _NAMES = frozenset({"NNP", "NNPS"})
 _PREDICATES = frozenset({"ADJP", "NP", "VP", "SBAR", "S", "PP", "ADVP"})
 _ADJUNCT_CLAUSES = frozenset({"that", "which", "who", "whose", "where", "when", "as", "while"})
 _CONJUNCTS = frozenset({"NP", "NN", "NNS", "NNP", "VP", "ADJP", "JJ", "PP", "S", "SBAR", "ADVP"})
+_ADJUNCTS = frozenset({"PP", "SBAR", "S", "ADVP", ",", ".", "CC"})
+_QUOTES = frozenset("\"“”'()")
 _CONJUNCTION = 3
 """Conjunct, conjunction, conjunct."""
 MOST_OF_A_HEAD = 0.15
@@ -73,6 +80,8 @@ def reductions(
     grammar: ReferenceGrammar,
     lexicon: Lexicon,
     attached: Mapping[Attachment, float],
+    *,
+    of_others: bool = False,
 ) -> list[Reduction]:
     """Every way to shorten a sentence by one neutral modifier or adjunct.
 
@@ -82,7 +91,22 @@ def reductions(
         lexicon: says what is neutral.
         attached: in what share of a head's occurrences a phrase that begins with a word hangs on
             it; those of which it has many are its complements, which stay.
+        of_others: whether nobody may read what is left: then verbs and nouns keep more, and what
+            is taken out may be of any words but opinions, since its author wrote it there.
     """
+
+    def is_neutral(part: Sequence[Token]) -> bool:
+        if of_others:
+            return not any(
+                is_polarity_shifter(each.text)
+                or (
+                    lexicon.is_laden(each.text, each.tag, each.lemma)
+                    and not is_amplifier(each.text)
+                )
+                for each in part
+            )
+        return all(lexicon.leaves_sentiment(each.text, each.tag, each.lemma) for each in part)
+
     found: dict[str, Reduction] = {}
     for node in sentence.tree.nodes():
         for number, child in enumerate(node.children):
@@ -90,19 +114,24 @@ def reductions(
                 continue
             if _stays(sentence.tokens, node, number, attached):
                 continue
-            if not _is_neutral(sentence.tokens[child.start : child.end], lexicon):
+            if of_others and _is_needed(sentence.tokens, node, number):
+                continue
+            if not is_neutral(sentence.tokens[child.start : child.end]):
                 continue
             reduction = _without(sentence, node, number, grammar)
             if reduction is not None:
                 found.setdefault(reduction.text, reduction)
-        reduction = _without_conjunct(sentence, node, grammar, lexicon)
+        reduction = _without_conjunct(sentence, node, grammar, is_neutral)
         if reduction is not None:
             found.setdefault(reduction.text, reduction)
     return list(found.values())
 
 
 def _without_conjunct(
-    sentence: ParsedSentence, node: Node, grammar: ReferenceGrammar, lexicon: Lexicon
+    sentence: ParsedSentence,
+    node: Node,
+    grammar: ReferenceGrammar,
+    is_neutral: Callable[[Sequence[Token]], bool],
 ) -> Reduction | None:
     """The sentence without the second of two conjuncts, where nothing agrees with both."""
     labels = node.child_labels
@@ -117,7 +146,7 @@ def _without_conjunct(
     removed = sentence.tokens[first.start : node.end]
     if sentence.tokens[node.children[-2].start].text.lower() not in ("and", "or"):
         return None
-    if not _is_neutral(removed, lexicon):
+    if not is_neutral(removed):
         return None
     rest = labels[: -2 - comma]
     adjoined = rest == (node.label,) and grammar.counts.get((node.label, labels))
@@ -176,6 +205,32 @@ def _stays(
     return False
 
 
+def _is_needed(tokens: Sequence[Token], node: Node, number: int) -> bool:
+    """Whether what is left could lack a child.
+
+    What stands first behind a verb may be its complement, a noun before a noun makes one thing with
+    it, and a word of degree may have a clause that says of what degree: *so … that*.
+    """
+    child, before = node.children[number], node.children[:number]
+    behind = node.children[number + 1 :]
+    first = tokens[child.start].text.lower()
+    if node.label == "VP":
+        complements = _PREDICATES - {"ADVP"}
+        is_before = (
+            child.label in ("ADVP", "RB") and behind[:1] and behind[0].label not in _ADJUNCTS
+        )
+        return not is_before and not any(each.label in complements for each in before)
+    is_head = child.is_word and not any(each.label in WORD_TAGS for each in behind)
+    around = (tokens[child.start - 1].text, *(token.text for token in tokens[child.end :][:1]))
+    return (
+        is_head
+        or child.label == "NN"
+        or first in DEGREE
+        or (node.label == "NP" and first in POSTDETERMINERS)
+        or any(text in _QUOTES for text in around)
+    )
+
+
 def head_of(tokens: Sequence[Token], node: Node, number: int) -> str | None:
     """The lemma of the head that a child modifies, as far as the tree tells."""
     if node.label == "NP" and (node.children[number].is_word or number == 0):
@@ -193,10 +248,6 @@ def head_before(tokens: Sequence[Token], before: Sequence[Node]) -> str | None:
             nouns = [t for t in tokens[child.start : child.end] if t.tag[:2] in ("NN", "PR")]
             return nouns[-1].lemma.lower() if nouns else None
     return None
-
-
-def _is_neutral(tokens: Sequence[Token], lexicon: Lexicon) -> bool:
-    return all(lexicon.leaves_sentiment(token.text, token.tag, token.lemma) for token in tokens)
 
 
 def _without(
@@ -250,15 +301,17 @@ def shortened(
     grammar: ReferenceGrammar,
     lexicon: Lexicon,
     attached: Mapping[Attachment, float],
+    *,
+    of_others: bool = False,
 ) -> dict[str, tuple[Extension, ...]]:
     """Shorter forms of an author's sentence, each with the longer forms that extend it.
 
     Without one part, the author's own sentence is the extension; without two, the author's own and
-    the sentences without either of them are.
+    the sentences without either of them are. The arguments are those of `reductions`.
     """
     found = [
         reduction
-        for reduction in reductions(sentence, grammar, lexicon, attached)
+        for reduction in reductions(sentence, grammar, lexicon, attached, of_others=of_others)
         if reduction.removed.strip(", ").lower() not in connectives()
     ]
     shorter: dict[str, tuple[Extension, ...]] = {
