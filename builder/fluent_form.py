@@ -131,17 +131,17 @@ class FluentForm:
             forms = [replace(each, sentence=source.sentence) for each in self.shorter[source.text]]
             whole = self.passes(sentence_id(source.text), source.sentence.label)
             found.append([*forms, source] if whole else forms)
-        return found
+        return sorted(found, key=len, reverse=True) if self.is_unread else found
 
     def _shorten(self, sources: Mapping[str, Source]) -> None:
         """Find the shorter forms of sentences that annotators passed, by their text."""
-        grammar, lexicon, attached = self.inputs.grammar, self.inputs.lexicon, shipped_attachments()
+        known = self.inputs.grammar, self.inputs.lexicon, shipped_attachments()
         of_others = self.inputs.config.is_of_others
         candidates: list[tuple[Source, str, tuple[Extension, ...]]] = []
         for source in sources.values():
             if not self._may_reach(source.text):
                 continue
-            found = reduce.shortened(source.parsed, grammar, lexicon, attached, of_others=of_others)
+            found = reduce.shortened(source.parsed, *known, of_others=of_others)
             label = source.sentence.label
             passed = [text for text in found if self.passes(sentence_id(text), label)]
             if of_others:
@@ -182,9 +182,8 @@ class FluentForm:
                 for source in seed.sources
             ) or not self._is_sensible(seed):
                 return False
-            if self.annotations is None or not seed.template:
-                return True
-            return self.annotations.passes(seed.id, seed.labels)
+            known = self.annotations if seed.template else None
+            return known is None or known.passes(seed.id, seed.labels)
 
         seeds = compose.seeds_of(
             capability.id,
@@ -222,8 +221,7 @@ class FluentForm:
                 text, confirmed, annotated=annotated, shifts=self.models.shifts
             )
             # Of one text from several origins the last one counts.
-            usable = {each.extension.text: each for each in left}
-            found[text] = list(usable.values())
+            found[text] = list({each.extension.text: each for each in left}.values())
             if not annotated:
                 found[text].sort(key=lambda each: -each.extension.score)
         return self._judged(sources, found) if self.inputs.config.precision else found
@@ -314,6 +312,7 @@ class FluentForm:
         One text may be there from several origins and with several tags for its word: what the
         tagger and the parser bear out decides.
         """
+        config = self.inputs.config
         barred = extend.ABOUT_GROUPS | self.inputs.domain.foreign_words
         masked = extend.masked_extensions(
             sources,
@@ -321,15 +320,13 @@ class FluentForm:
             self.inputs.lexicon,
             self.models.mlm,
             tags=self.inputs.mask_tags,
-            masks=self.inputs.config.masks,
-            masks_per_sentence=1
-            if self.inputs.collocations
-            else self.inputs.config.masks_per_sentence,
+            masks=config.masks,
+            masks_per_sentence=1 if self.inputs.collocations else config.masks_per_sentence,
             suggestions=SUGGESTIONS,
             barred=barred,
             collocations=self.inputs.collocations,
             tried=self._may_reach,
-            seed=self.inputs.config.seed,
+            seed=config.seed,
         )
         bank = shipped_bank()
         found: list[list[Extension]] = []
@@ -352,7 +349,7 @@ class FluentForm:
         extended: Mapping[str, Sequence[Extended]],
     ) -> list[Expansion]:
         """The expansions of a capability's seeds that may be chosen, by what was extended."""
-        annotated = self.annotations is not None
+        annotated, wanted = self.annotations is not None, self.inputs.config.expansions
         form = capability.form("fluent")
         taken = {seed.text for seed in seeds}
         made: list[Expansion] = []
@@ -362,9 +359,7 @@ class FluentForm:
             for slot, source in zip(seed.slots, seed.sources, strict=True):
                 self.counts[capability.id]["suggested"] += self.suggested[source.text]
                 tried = extended.get(source.text, ())
-                for longer in choose.usable(
-                    tried, self.inputs.config.expansions, annotated=annotated
-                ):
+                for longer in choose.usable(tried, wanted, annotated=annotated):
                     label, parsed = source.sentence.label, longer.parsed
                     if not search.still_meets(form, label, parsed, self.inputs.lexicon):
                         continue
@@ -584,18 +579,14 @@ class Pool:
     def _go_on(self) -> bool:
         """Find the next sentences and their forms; whether there are any."""
         seeds, done = self._form.inputs.config.seeds, len(self._forms)
-        wanted = self._most
-        if not self._form.is_unread:
-            wanted = min(done + min(max(LEAST_SHORTENED, seeds), MOST_DRAWN), self._most)
+        step = self._most if self._form.is_unread else min(max(LEAST_SHORTENED, seeds), MOST_DRAWN)
+        wanted = min(done + step, self._most)
         at_once = min(max(LEAST_DRAWN, 4 * seeds), MOST_DRAWN)
         while len(self._sources) < wanted and self._seen < len(self._candidates):
             batch = self._candidates[self._seen : self._seen + at_once]
             self._seen += len(batch)
             self._sources += self._form.select(self._rules, batch)
-        forms = self._form.forms(self._sources[done:wanted])
-        if self._form.is_unread:
-            forms.sort(key=lambda some: not some[0].extensions)
-        self._forms += forms
+        self._forms += self._form.forms(self._sources[done:wanted])
         return len(self._forms) > done
 
 

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -36,7 +36,7 @@ _NOUNS = frozenset({"NN", "NNS"})
 MODIFYING_TAGS: Final = frozenset({"JJ", "NN", "RB"})
 """Tags of words that say more of a noun or an adjective; participles hardly ever read well."""
 _ADJECTIVES = frozenset({"JJ", "JJR", "JJS"})
-_ADVERBS = frozenset({"RB", "RBR", "RBS"})
+_INSIDE = _MODIFIERS | {"RB", "RBR", "RBS", "CD", ","}
 _DEFINITE = words("the this that these those its")
 
 
@@ -78,40 +78,20 @@ class Collocations:
 
     @cached_property
     def _before(self) -> Mapping[str, set[str]]:
-        found: defaultdict[str, set[str]] = defaultdict(set)
-        for first, second in self.english:
-            if self.gain(first, second) >= LEAST_GAIN:
-                found[second].add(first)
-        return found
+        return _firsts(pair for pair in self.english if self.gain(*pair) >= LEAST_GAIN)
 
     @cached_property
     def _own_before(self) -> Mapping[str, set[str]]:
-        found: defaultdict[str, set[str]] = defaultdict(set)
-        for first, second in self.own:
-            found[second].add(first)
-        return found
+        return _firsts(self.own)
 
     @cached_property
     def _behind(self) -> Mapping[str, set[str]]:
-        found: defaultdict[str, set[str]] = defaultdict(set)
-        for pairs in (self.english, self.own):
-            for first, second in pairs:
-                found[first].add(second)
-        return found
+        return _firsts((second, first) for first, second in chain(self.english, self.own))
 
     def before(self, token: Token, *, own: bool = False) -> set[str]:
-        """What belongs before a word, in this form or the one that dictionaries list.
-
-        Args:
-            token: the word.
-            own: by the corpus itself; else by English, where it stands so by more than chance.
-        """
+        """What stood before a word or its lemma in the corpus; or in English, not by chance."""
         table = self._own_before if own else self._before
         return {word for form in (token.text.lower(), token.lemma) for word in table.get(form, ())}
-
-    def behind(self, token: Token) -> set[str]:
-        """What stood behind a word."""
-        return self._behind.get(token.text.lower(), set())
 
     def fitting(self, tokens: Sequence[Token], place: int, tag: str) -> set[str]:
         """The words that may stand before token ``place``, beside others as they stood before.
@@ -121,11 +101,9 @@ class Collocations:
         nouns do (*air bag*), or say of which thing a definite phrase speaks; an adjective in any
         other phrase only adds to it. Nothing takes up what was said before.
         """
-        left = tokens[place - 1] if place else None
-        right = tokens[place] if place < len(tokens) else None
-        head = head_behind(tokens, place)
-        if right is None or tag not in MODIFYING_TAGS:
+        if not 0 < place < len(tokens):
             return set()
+        left, right, head = tokens[place - 1], tokens[place], head_behind(tokens, place)
         if tag == "RB":
             found = self.before(right) if right.tag in _ADJECTIVES else set()
         elif head is None or (head is not right and "NN" in (tag, right.tag)):
@@ -137,8 +115,8 @@ class Collocations:
                 found |= {w for w in self.before(head) if self.gain(w, noun) < MOST_GAIN}
             if head is not right:
                 found &= self.before(right) | self.before(right, own=True)
-        if left and left.text[0].isalpha() and (tag == "RB" or left.tag in _MODIFIERS):
-            found &= self.behind(left)
+        if left.text[0].isalpha() and (tag == "RB" or left.tag in _MODIFIERS):
+            found &= self._behind.get(left.text.lower(), set())
         return found - POSTDETERMINERS - FOCUSING
 
     def gain(self, first: str, second: str) -> float:
@@ -160,12 +138,18 @@ class Collocations:
         return firsts, seconds, sum(firsts.values())
 
 
+def _firsts(pairs: Iterable[Pair]) -> Mapping[str, set[str]]:
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for first, second in pairs:
+        found[second].add(first)
+    return found
+
+
 def _is_definite(tokens: Sequence[Token], place: int) -> bool:
     """Whether the noun phrase around a place is about a certain thing."""
-    for token in reversed(tokens[:place]):
-        if token.tag not in _MODIFIERS | _ADVERBS | {"CD", ","}:
-            return token.text.lower() in _DEFINITE or token.tag in ("PRP$", "POS")
-    return False
+    before = (token for token in reversed(tokens[:place]) if token.tag not in _INSIDE)
+    first = next(before, None)
+    return first is not None and (first.text.lower() in _DEFINITE or first.tag in ("PRP$", "POS"))
 
 
 def head_behind(tokens: Sequence[Token], place: int) -> Token | None:

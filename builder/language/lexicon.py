@@ -198,6 +198,13 @@ class Lexicon:
             or self.is_neutral_insertion(word, tag, lemma)
         )
 
+    def leaves_label(self, word: str, tag: str, lemma: str) -> bool:
+        """Whether a word turns no opinion and has none; that it makes one stronger is no matter."""
+        from vaderSentiment.vaderSentiment import BOOSTER_DICT
+
+        amplifies = BOOSTER_DICT.get(_normalise(word), 0) > 0
+        return not is_polarity_shifter(word) and (amplifies or not self.is_laden(word, tag, lemma))
+
     def may_carry(self, word: str, tag: str) -> bool:
         """Whether a word could have a tag, by its spelling alone; False is certain enough.
 
@@ -261,13 +268,6 @@ def is_polarity_shifter(word: str) -> bool:
         or word.endswith("n't")
         or not POLARITY_SHIFTERS.isdisjoint(word.split("-"))
     )
-
-
-def is_amplifier(word: str) -> bool:
-    """Whether a word makes an opinion stronger and has none of its own, as VADER has it: *very*."""
-    from vaderSentiment.vaderSentiment import BOOSTER_DICT
-
-    return bool(BOOSTER_DICT.get(_normalise(word), 0) > 0)
 
 
 def is_negator(word: str) -> bool:

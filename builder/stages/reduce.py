@@ -12,12 +12,7 @@ from itertools import combinations
 
 from s2lct.builder.language.fluency import DEGREE, clashes
 from s2lct.builder.language.grammar import WORD_TAGS, Node, ReferenceGrammar, connectives
-from s2lct.builder.language.lexicon import (
-    POSTDETERMINERS,
-    Lexicon,
-    is_amplifier,
-    is_polarity_shifter,
-)
+from s2lct.builder.language.lexicon import POSTDETERMINERS, Lexicon
 from s2lct.builder.records import (
     Extension,
     InsertedWord,
@@ -94,18 +89,10 @@ def reductions(
         of_others: whether nobody may read what is left: then verbs and nouns keep more, and what
             is taken out may be of any words but opinions, since its author wrote it there.
     """
+    neutral = lexicon.leaves_label if of_others else lexicon.leaves_sentiment
 
     def is_neutral(part: Sequence[Token]) -> bool:
-        if of_others:
-            return not any(
-                is_polarity_shifter(each.text)
-                or (
-                    lexicon.is_laden(each.text, each.tag, each.lemma)
-                    and not is_amplifier(each.text)
-                )
-                for each in part
-            )
-        return all(lexicon.leaves_sentiment(each.text, each.tag, each.lemma) for each in part)
+        return all(neutral(token.text, token.tag, token.lemma) for token in part)
 
     found: dict[str, Reduction] = {}
     for node in sentence.tree.nodes():
@@ -211,23 +198,20 @@ def _is_needed(tokens: Sequence[Token], node: Node, number: int) -> bool:
     What stands first behind a verb may be its complement, a noun before a noun makes one thing with
     it, and a word of degree may have a clause that says of what degree: *so … that*.
     """
-    child, before = node.children[number], node.children[:number]
-    behind = node.children[number + 1 :]
-    first = tokens[child.start].text.lower()
+    child, labels = node.children[number], node.child_labels
     if node.label == "VP":
-        complements = _PREDICATES - {"ADVP"}
-        is_before = (
-            child.label in ("ADVP", "RB") and behind[:1] and behind[0].label not in _ADJUNCTS
+        is_before = child.label in ("ADVP", "RB") and not _ADJUNCTS.issuperset(
+            labels[number + 1 :][:1]
         )
-        return not is_before and not any(each.label in complements for each in before)
-    is_head = child.is_word and not any(each.label in WORD_TAGS for each in behind)
-    around = (tokens[child.start - 1].text, *(token.text for token in tokens[child.end :][:1]))
+        return not is_before and _PREDICATES.isdisjoint({*labels[:number]} - {"ADVP"})
+    first = tokens[child.start].text.lower()
+    around = {token.text for token in tokens[child.start - 1 : child.end + 1]}
     return (
-        is_head
+        (child.is_word and WORD_TAGS.isdisjoint(labels[number + 1 :]))
         or child.label == "NN"
         or first in DEGREE
         or (node.label == "NP" and first in POSTDETERMINERS)
-        or any(text in _QUOTES for text in around)
+        or not _QUOTES.isdisjoint(around)
     )
 
 
