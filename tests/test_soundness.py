@@ -40,11 +40,8 @@ def test_a_shortened_sentence_keeps_what_its_words_need() -> None:
     shorter = {
         "There are different ways to get through the screens.": set[str](),
         "DVDs play very well on this television.": {"DVDs play well on this television."},
-        "The leather camera bag is really useful for travel.": {
-            "The leather camera bag is useful for travel.",
-            "The leather camera bag is really useful.",
-            "The leather camera bag is useful.",
-        },
+        "This is a really cool story.": {"This is a cool story."},
+        "The game play is incredible for two reasons.": {"The game play is incredible."},
         "It was so dull that I fell asleep.": set(),
     }
     for sentence, expected in zip(

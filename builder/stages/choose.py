@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from s2lct.builder.language.fluency import breaks_grammar, proper_words
 from s2lct.builder.language.lexicon import shift, subjectivity
-from s2lct.builder.records import Expansion, Extended, InsertedWord, Seed
+from s2lct.builder.records import Expansion, Extended, Seed
 from s2lct.identity import shuffle_key
 
 MOST_SUBJECTIVE = 0.5
@@ -108,7 +108,7 @@ def choose(
         domain_words: what the domain speaks of; None if classes do not count, and of words only
             those that are inserted together: so it is where annotators read sentences alone, and
             left too few.
-        limits_authors: whether words count that the author of the sentence wrote there.
+        limits_authors: whether what the author of a sentence wrote there counts, too.
 
     Returns:
         For each seed its expansions, in the order they were chosen.
@@ -116,9 +116,10 @@ def choose(
     of_seed: defaultdict[str, list[_Candidate]] = defaultdict(list)
     for expansion in expansions:
         key = shuffle_key(seed, "choose", expansion.id)
-        is_authors = expansion.extension.origin == "attested" and not limits_authors
-        limited = () if is_authors else expansion.inserted
-        features = (*_features(expansion), *_limited(limited, domain_words))
+        limited: tuple[frozenset[Feature], frozenset[Feature]] = (frozenset(), frozenset())
+        if limits_authors or expansion.extension.origin != "attested":
+            limited = _limited(expansion, domain_words)
+        features = (*_features(expansion), *limited)
         of_seed[expansion.seed_id].append(_Candidate(expansion, *features, key))
     ordered = sorted(
         seeds, key=lambda id: (len(of_seed[id]), shuffle_key(seed, "order of seeds", id))
@@ -166,7 +167,7 @@ class _Candidate(NamedTuple):
 
 
 def _features(expansion: Expansion) -> tuple[Feature, Feature, Feature, tuple[Feature, ...]]:
-    words = words_of(expansion.inserted)
+    words = words_of(expansion)
     production = expansion.extension.production
     return (
         ("words", words),
@@ -177,14 +178,14 @@ def _features(expansion: Expansion) -> tuple[Feature, Feature, Feature, tuple[Fe
 
 
 def _limited(
-    words: Sequence[InsertedWord], domain_words: Collection[str] | None
+    expansion: Expansion, domain_words: Collection[str] | None
 ) -> tuple[frozenset[Feature], frozenset[Feature]]:
-    """What is inserted, together or by its parts, and the classes of its words."""
+    """An expansion's words and phrases, and the classes of its words; a phrase is of none."""
     if domain_words is None:
-        return frozenset({("part", words_of(words))}), frozenset()
-    parts = frozenset(("part", word.word.lower()) for word in words)
+        return frozenset({("part", words_of(expansion))}), frozenset()
+    parts = frozenset(("part", word.word.lower()) for word in expansion.inserted)
     found: set[str] = set()
-    for inserted in words:
+    for inserted in expansion.inserted:
         word = inserted.word.lower()
         if word in domain_words:
             found.add("domain")
@@ -222,9 +223,9 @@ def _chosen(
     return chosen
 
 
-def words_of(inserted: Sequence[InsertedWord]) -> str:
+def words_of(expansion: Expansion) -> str:
     """What was inserted, in lower case."""
-    return " ".join(word.word for word in inserted).lower()
+    return " ".join(word.word for word in expansion.inserted).lower()
 
 
 def choose_in_paper_form(
