@@ -66,8 +66,8 @@ class FluentForm:
         counts: take how many sentences were found and expansions suggested, by capability.
         suggested: how many extensions of a sentence were confirmed, by its text.
         shorter: forms of sentences that were found already, by text.
-        candidates: sentences that may fill a slot, as far as label, length and letters go, in
-            drawing order, by capability and slot.
+        pools: what slots are filled with, by capability.
+        composed: the seeds that may be made of sentences, by capability; see `compose.seeds_of`.
         whole: whether expansions and contrasts must have passed as a whole; see
             `may_be_published`.
     """
@@ -79,7 +79,8 @@ class FluentForm:
     counts: Mapping[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     suggested: Counter[str] = field(default_factory=Counter)
     shorter: dict[str, list[Source]] = field(default_factory=dict)
-    candidates: dict[tuple[str, str], list[Sentence]] = field(default_factory=dict)
+    pools: dict[str, dict[str, Pool]] = field(default_factory=dict)
+    composed: dict[str, dict[compose.Key, list[Seed]]] = field(default_factory=dict)
     whole: bool = True
 
     @property
@@ -166,24 +167,23 @@ class FluentForm:
     def compose(self, capability: Capability, used: Mapping[str, int] | None = None) -> list[Seed]:
         """The seeds of a capability, beside those of others; see `compose.seeds_of`."""
         form = capability.form("fluent")
-        pools: dict[str, Pool] = {}
-        for name, rules in form.search.items():
-            key = (capability.id, name)
-            if key not in self.candidates:
-                self.candidates[key] = search.candidates(
-                    self._that_may_serve, rules, self.inputs.config.seed, capability.id
-                )
-            pools[name] = Pool(self, rules, self.candidates[key])
+        if capability.id not in self.pools:
+            drawn = self.inputs.config.seed, capability.id
+            self.pools[capability.id] = {
+                name: Pool(self, rules, search.candidates(self._that_may_serve, rules, *drawn))
+                for name, rules in form.search.items()
+            }
+        pools = self.pools[capability.id]
 
         def accept(seed: Seed) -> bool:
+            read = self.annotations if seed.template else None
+            if read is not None and not read.passes(seed.id, seed.labels):
+                return False
             lexicon = self.inputs.lexicon
-            if not all(
+            return self._is_sensible(seed) and all(
                 search.still_meets(form, source.sentence.label, source.parsed, lexicon)
                 for source in seed.sources
-            ) or not self._is_sensible(seed):
-                return False
-            known = self.annotations if seed.template else None
-            return known is None or known.passes(seed.id, seed.labels)
+            )
 
         seeds = compose.seeds_of(
             capability.id,
@@ -192,6 +192,7 @@ class FluentForm:
             most=self.inputs.config.seeds,
             accept=accept,
             used=used,
+            composed=self.composed.setdefault(capability.id, {}),
         )
         self.counts[capability.id]["found"] = sum(pool.found for pool in pools.values())
         return seeds
@@ -321,7 +322,7 @@ class FluentForm:
             self.models.mlm,
             tags=self.inputs.mask_tags,
             masks=config.masks,
-            masks_per_sentence=1 if self.inputs.collocations else config.masks_per_sentence,
+            masks_per_sentence=self.inputs.masks_per_sentence,
             suggestions=SUGGESTIONS,
             barred=barred,
             collocations=self.inputs.collocations,
@@ -499,12 +500,8 @@ class FluentForm:
         asked = [(seed, place) for seed, place in places if place is not None]
         if not asked:
             return {}
-        words = reword.words_for(
-            [(seed.sources[0], place) for seed, place in asked],
-            models.mlm,
-            models.tagger,
-            reword.evaluations(models.mlm, lexicon),
-        )
+        in_sources = [(seed.sources[0], place) for seed, place in asked]
+        words = reword.words_for(in_sources, models.mlm, models.tagger, self._evaluations)
         found: dict[str, Seed | Expansion] = {}
         for (seed, place), word in zip(asked, words, strict=True):
             if word is None:
@@ -517,6 +514,10 @@ class FluentForm:
                 found[seed.id] = contrast
                 found.update(contrasts_of_expansions(filter(None, longer), contrast, template))
         return found
+
+    @cached_property
+    def _evaluations(self) -> Mapping[Label, frozenset[str]]:
+        return reword.evaluations(self.models.mlm, self.inputs.lexicon, self.models.scores)
 
     def _is_sensible(self, case: Seed) -> bool:
         """Whether a case takes back all that it takes back any of, and its *it* is something."""

@@ -62,3 +62,8 @@ class Inputs:
         """Tags that may become masks; for a corpus of others those of modifiers."""
         tags = self.config.mask_tags
         return [tag for tag in tags if tag in MODIFYING_TAGS] if self.collocations else tags
+
+    @property
+    def masks_per_sentence(self) -> int | None:
+        """Most masks in a sentence; for a corpus of others one."""
+        return 1 if self.collocations else self.config.masks_per_sentence

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache, partial
 from importlib.metadata import version
@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
-from s2lct.builder.language.lexicon import shift
+from s2lct.builder.language.lexicon import distance, scores
 from s2lct.builder.models import (
     EMBEDDED,
     ConstituencyParser,
@@ -137,17 +137,22 @@ class KeptModels:
         self.mlm: MaskedLanguageModel = KeptMaskedLM(loaded, engine, cache)
         self._cache = cache
         versions = [version(name) for name in ("textblob", "vaderSentiment")]
-        self._scorers = f"shifts {versions} {source_fingerprint('s2lct.builder.language')}"
+        self._scorers = f"scores {versions} {source_fingerprint('s2lct.builder.language')}"
+
+    def scores(self, texts: Iterable[str]) -> list[tuple[float, ...]]:
+        """What scorers find of texts; see `lexicon.scores`."""
+        asked = list(texts)
+
+        def scored(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+            yield from ((text, json.dumps(scores([text])[0]).encode()) for text in missing)
+
+        found = predictions(self._cache, self._scorers, asked, scored)
+        return [tuple(json.loads(found[text])) for text in asked]
 
     def shifts(self, text: str, longer: Sequence[str]) -> list[float]:
         """How far longer forms of a text are from it in sentiment; see `lexicon.shift`."""
-        keys = [json.dumps([text, each]) for each in longer]
-
-        def scored(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-            yield from ((key, str(shift(*json.loads(key))).encode()) for key in missing)
-
-        found = predictions(self._cache, self._scorers, keys, scored)
-        return [float(found[key]) for key in keys]
+        of_text, *of_longer = self.scores([text, *longer])
+        return [distance(of_text, each) for each in of_longer]
 
 
 class _Kept:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -66,16 +67,16 @@ COLUMNS: dict[str, Any] = {
 
 def features() -> Features:
     """The columns as `datasets` has them."""
-    from datasets import ClassLabel, Features, List
+    from datasets import Features
 
-    label, found = ClassLabel(names=list(LABELS)), Features.from_arrow_schema(arrow_schema())
-    found |= {"labels": List(label), "label": label}
-    found["sources"].feature["label"] = label
-    return found
+    return Features.from_arrow_schema(arrow_schema())
 
 
 def arrow_schema() -> pa.Schema:
-    """The same without `datasets`, which takes long to import."""
+    """The columns as Arrow has them, and what `datasets` reads its features from.
+
+    `datasets` itself takes long to import.
+    """
     import pyarrow as pa
 
     def arrow_type(kind: Any) -> pa.DataType:
@@ -85,7 +86,19 @@ def arrow_schema() -> pa.Schema:
             return pa.struct([(name, arrow_type(part)) for name, part in kind.items()])
         return pa.type_for_alias("int64" if kind == "label" else kind)
 
-    return pa.schema([(name, arrow_type(kind)) for name, kind in COLUMNS.items()])
+    described = json.dumps({"info": {"features": _described(COLUMNS)}})
+    columns = [(name, arrow_type(kind)) for name, kind in COLUMNS.items()]
+    return pa.schema(columns, {"huggingface": described})
+
+
+def _described(kind: Any) -> dict[str, Any]:
+    if isinstance(kind, list):
+        return {"feature": _described(kind[0]), "_type": "List"}
+    if isinstance(kind, dict):
+        return {name: _described(part) for name, part in kind.items()}
+    if kind == "label":
+        return {"names": list(LABELS), "_type": "ClassLabel"}
+    return {"dtype": kind, "_type": "Value"}
 
 
 def read_table(content: bytes) -> pa.Table:
@@ -104,7 +117,7 @@ def table_of(table_rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """Rows as an Arrow table whose schema names the features for `datasets`."""
     import pyarrow as pa
 
-    return pa.Table.from_pylist([dict(row) for row in table_rows], schema=features().arrow_schema)
+    return pa.Table.from_pylist([dict(row) for row in table_rows], schema=arrow_schema())
 
 
 def reading_of(table_rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def test_what_is_read_is_what_was_written(suite_folder: Path) -> None:
     every = loaded(suite_folder)["all"]["test"]
     assert list(every) == [row for rows in suite.rows.values() for row in rows]
     assert every.features == features()
-    assert arrow_schema().equals(features().arrow_schema)
+    assert arrow_schema().equals(features().arrow_schema, check_metadata=True)
 
 
 def test_swapped_labels_are_refused_by_every_command(copy: Path, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from typing import Annotated, Any
 
@@ -317,7 +317,7 @@ class Template(_Specified):
         label = labels[self.labelled_by[0]]
         return (label,) if self.passes.startswith("label") else _DENIED[label]
 
-    @property
+    @cached_property
     def slots(self) -> tuple[str, ...]:
         """Slots in the order of the text, without those that only reply to one."""
         return tuple(
@@ -326,7 +326,7 @@ class Template(_Specified):
             if field["name"] not in self.choices and not is_reply(field)
         )
 
-    @property
+    @cached_property
     def slots_of_contrast(self) -> tuple[str, ...]:
         """Slots that only the contrast has: at most one."""
         slots = () if (contrast := self.as_contrast) is None else contrast.slots
@@ -337,10 +337,10 @@ class Template(_Specified):
         """Whether a slot's sentence is changed."""
         return any(map(operations_of, self.fields()))
 
-    @property
+    @cached_property
     def variants(self) -> int:
         """How many combinations of choices and rewrites there are."""
-        return math.prod(map(len, self._options().values()))
+        return math.prod(map(len, self._options.values()))
 
     def variant(self, number: int) -> dict[str, str]:
         """One of the combinations: a wording for each choice and each rewritten slot.
@@ -349,13 +349,13 @@ class Template(_Specified):
             number: below `variants`; the last choice varies first.
         """
         wording: dict[str, str] = {}
-        options = self._options()
+        options = self._options
         for name in reversed(options):
             number, place = divmod(number, len(options[name]))
             wording[name] = options[name][place]
         return wording
 
-    @property
+    @cached_property
     def as_contrast(self) -> Template | None:
         """The template of the contrast, if there is one."""
         if self.contrast is None:
@@ -376,6 +376,7 @@ class Template(_Specified):
             for name, of in self.choices.items()
         }
 
+    @cached_property
     def _options(self) -> dict[str, tuple[str, ...]]:
         options = {
             name: tuple(_of_pair(each, 0) for each in of) for name, of in self.choices.items()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, Literal, NamedTuple, get_args
@@ -304,12 +304,22 @@ def textblob() -> Score:
 SCORERS = (vader, textblob)
 
 
+def scores(texts: Iterable[str]) -> list[tuple[float, ...]]:
+    """What each of `SCORERS` finds of texts."""
+    return [tuple(score()(text) for score in SCORERS) for text in texts]
+
+
 def shift(text: str, longer: str) -> float:
-    """How far a longer form of a text is from it in sentiment, from 0 to 2: the scorers' mean.
+    """How far a longer form of a text is from it in sentiment; see `distance`."""
+    return distance(*scores((text, longer)))
+
+
+def distance(one: Sequence[float], other: Sequence[float]) -> float:
+    """How far the `scores` of two texts are from each other, from 0 to 2: the scorers' mean.
 
     One that averages over the words it knows moves with any of them; both move with an opinion.
     """
-    return fmean(abs(score()(longer) - score()(text)) for score in SCORERS)
+    return fmean(abs(second - first) for first, second in zip(one, other, strict=True))
 
 
 def subjectivity(text: str) -> float:

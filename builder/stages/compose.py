@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from heapq import nsmallest
 from itertools import chain, cycle, islice
@@ -45,6 +46,8 @@ MOST_COMBINATIONS = 100_000
 """In the paper form: of sentences for a template's slots, and of tries for one more seed."""
 MOST_VARIANTS = 1_000
 """In the paper form: wordings of a template that are used, however many its choices give."""
+Key = tuple[tuple[str, str, str], ...]
+"""Of what stands together: the slots, the corpus sentence in each, and its form there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +159,7 @@ def seeds_of(
     most: int,
     accept: Callable[[Seed], bool],
     used: Mapping[str, int] | None = None,
+    composed: dict[Key, list[Seed]] | None = None,
 ) -> list[Seed]:
     """Make up to ``most`` seeds, the slots evenly, the templates by their weights.
 
@@ -170,6 +174,7 @@ def seeds_of(
         accept: whether a seed may be taken.
         used: in how many seeds of other capabilities a corpus sentence is, by its text: those
             that are in fewer come first, and none gets into more than `MOST_OF_A_SUITE`.
+        composed: the seeds that sentences may make, as far as that is known; more are added.
 
     Returns:
         Seeds of distinct text; no corpus sentence is in more than `MOST_OF_A_SOURCE` of them.
@@ -177,7 +182,7 @@ def seeds_of(
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, template in enumerate(form.templates):
         groups.setdefault(tuple(sorted(set(template.slots))), []).append(number)
-    drawing = _Drawing(capability, form, accept, used or {})
+    drawing = _Drawing(capability, form, accept, used or {}, {} if composed is None else composed)
     streams = [
         drawing.stream([pools[slot] for slot in slots], slots, numbers)
         for slots, numbers in groups.items()
@@ -202,11 +207,13 @@ class _Drawing:
         form: Form,
         accept: Callable[[Seed], bool],
         used: Mapping[str, int],
+        composed: dict[Key, list[Seed]],
     ) -> None:
         self._capability = capability
         self._form = form
         self._accept = accept
         self._used = used
+        self._composed = composed
         self._of_sentence: Counter[str] = Counter()
         self._texts: set[str] = set()
 
@@ -228,24 +235,25 @@ class _Drawing:
         return here < MOST_OF_A_SOURCE and here + self._used.get(text, 0) < most
 
     def _first(self, filled: Mapping[str, Source], numbers: Sequence[int]) -> Seed | None:
-        """The first acceptable seed among the wordings that apply."""
-        applied = 0
-        for number, wording in self._wordings(numbers, filled):
-            try:
-                seed = seed_of(self._capability, self._form, number, wording, filled)
-            except NotApplicableError:
-                continue
-            if not any(has_referent(seed.template, source.parsed) for source in seed.sources):
-                continue
-            applied += 1
-            if applied > WORDINGS_TRIED:
-                return None
-            if seed.text in self._texts or not self._accept(seed):
-                continue
-            self._texts.add(seed.text)
-            self._of_sentence.update(source.sentence.text for source in filled.values())
-            return seed
+        """The first acceptable seed of a new text."""
+        key = tuple((slot, each.sentence.text, each.text) for slot, each in filled.items())
+        if key not in self._composed:
+            applied = islice(self._applied(numbers, filled), WORDINGS_TRIED)
+            self._composed[key] = list(filter(self._accept, applied))
+        for seed in self._composed[key]:
+            if seed.text not in self._texts:
+                self._texts.add(seed.text)
+                self._of_sentence.update(source.sentence.text for source in filled.values())
+                return seed
         return None
+
+    def _applied(self, numbers: Sequence[int], filled: Mapping[str, Source]) -> Iterator[Seed]:
+        """The seeds of sentences in the wordings that apply."""
+        for number, wording in self._wordings(numbers, filled):
+            with suppress(NotApplicableError):
+                seed = seed_of(self._capability, self._form, number, wording, filled)
+                if any(has_referent(seed.template, source.parsed) for source in seed.sources):
+                    yield seed
 
     def _wordings(
         self, numbers: Sequence[int], filled: Mapping[str, Source]

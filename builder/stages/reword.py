@@ -5,11 +5,11 @@ The masked language model proposes words, and the lexicon says which way they go
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from s2lct.builder.language.fluency import clashes
-from s2lct.builder.language.lexicon import OPINIONATED, SCORERS, Lexicon
+from s2lct.builder.language.lexicon import OPINIONATED, Lexicon, scores
 from s2lct.builder.language.operations import things
 from s2lct.builder.models import MaskedLanguageModel, Tagger
 from s2lct.builder.records import MASK, Expansion, ParsedSentence, Source, Token
@@ -79,15 +79,23 @@ def place_in(source: Source, lexicon: Lexicon) -> Place | None:
     return None
 
 
-def evaluations(mlm: MaskedLanguageModel, lexicon: Lexicon) -> Mapping[Label, frozenset[str]]:
+def evaluations(
+    mlm: MaskedLanguageModel,
+    lexicon: Lexicon,
+    scored: Callable[[Iterable[str]], list[tuple[float, ...]]] = scores,
+) -> Mapping[Label, frozenset[str]]:
     """Adjectives that say how good something is, by the lexicon, two scorers and reviewers."""
-    found: dict[str, float] = {}
-    for word in mlm.words:
-        score = lexicon.score(word, "adj") or 0.0
-        sign = 1 if score > 0 else -1
-        strong = abs(score) >= OPINIONATED and word not in ABOUT_GROUPS
-        if strong and all(sign * scorer()(word) >= _LEAST_SCORED for scorer in SCORERS):
-            found[word] = sign
+    known = {word: lexicon.score(word, "adj") or 0.0 for word in mlm.words}
+    signs = {
+        word: 1 if score > 0 else -1
+        for word, score in known.items()
+        if abs(score) >= OPINIONATED and word not in ABOUT_GROUPS
+    }
+    found = {
+        word: sign
+        for (word, sign), each in zip(signs.items(), scored(signs), strict=True)
+        if all(sign * score >= _LEAST_SCORED for score in each)
+    }
     among = frozenset(found)
     texts = [_EXCLAMATION, *(text for frame in _FRAMES for text in frame)]
     said, *likely = [dict(each) for each in mlm.suggest(texts, len(among), [among] * len(texts))]
