@@ -145,8 +145,7 @@ class FluentForm:
             found = reduce.shortened(source.parsed, *known, of_others=of_others)
             label = source.sentence.label
             passed = [text for text in found if self.passes(sentence_id(text), label)]
-            if of_others:
-                passed.sort(key=lambda text: -len(found[text]))
+            passed.sort(key=lambda text: -len(found[text]) if of_others else 0)
             candidates += [(source, text, found[text]) for text in passed[:SHORTER_FORMS]]
         parsed = parsed_sentences(
             [text for _, text, _ in candidates], self.models.tagger, self.models.parser
