@@ -80,6 +80,7 @@ class People(LanguageModel):
                 label_of(item.description, item.text)
             ]
             given = {"id": item.id, "annotator": self.name, "label": label, "natural": grade}
+            given |= {"sentence": item.sentence or None}
             found.append(Annotation(**given, relevant=True if item.description else None))
         return found
 

@@ -19,7 +19,7 @@ READ_FOR_A_SEED = 7
 JUDGED_OF_A_SENTENCE = 8
 """Likeliest extensions of a sentence, beside those that passed, which the judge looks at."""
 LEAST_PRECISION = 0.8
-"""Of the judge on those that it leaves."""
+"""Of the judge on those that it leaves; in corpora of others it is no help."""
 
 
 def families(
@@ -89,7 +89,7 @@ def _extended(
         left[text] = list(distinct.values())
         passed.update(each.extension for each in good)
     likely = form.likelihoods(list(used.values()), left)
-    least = Judge.load().least(LEAST_PRECISION)
+    least = 0 if form.inputs.config.is_of_others else Judge.load().least(LEAST_PRECISION)
     return {
         text: [each for each in some if each.extension in passed or likely[each.extension] >= least]
         for text, some in left.items()
