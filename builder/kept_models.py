@@ -156,13 +156,19 @@ class KeptModels:
 
 
 class _Kept:
+    kind: Kind
+
     def __init__(self, loaded: LoadedModels, engine: Engine[LoadedModels], cache: Cache) -> None:
         self._loaded, self._engine, self._cache = loaded, engine, cache
 
+    @property
+    def fingerprint(self) -> str:
+        """The model's."""
+        return self._loaded.fingerprint(self.kind)
+
     def _answers(
         self,
-        kind: str,
-        model: Tagger | ConstituencyParser | MaskedLanguageModel,
+        what: str,
         asked: Mapping[str, Given],
         ask: Callable[[LoadedModels, Sequence[Given]], Sequence[Made]],
         as_bytes: Callable[[Made], bytes],
@@ -179,23 +185,19 @@ class _Kept:
                     yield missing[place], as_bytes(answer)
 
         # Whatever an answer depends on: the weights, and the code that asks.
-        key = f"{kind} {model.fingerprint} {source_fingerprint('s2lct.builder.models')}"
+        key = f"{what} {self.fingerprint} {source_fingerprint('s2lct.builder.models')}"
         return predictions(self._cache, key, list(asked), answered)
 
 
 class KeptTagger(_Kept):
     """A tagger whose answers are kept, by text."""
 
-    @property
-    def fingerprint(self) -> str:
-        """The tagger's."""
-        return self._loaded.fingerprint("tagger")
+    kind = "tagger"
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Token, ...]]:
         """Tokens of each text; see `Tagger.tag`."""
         kept = self._answers(
             "tags",
-            self,
             {text: text for text in texts},
             LoadedModels.tag,
             _TOKENS.dump_json,
@@ -207,17 +209,13 @@ class KeptTagger(_Kept):
 class KeptParser(_Kept):
     """A constituency parser whose answers are kept, by a sentence's tokens."""
 
-    @property
-    def fingerprint(self) -> str:
-        """The parser's."""
-        return self._loaded.fingerprint("parser")
+    kind = "parser"
 
     def parse(self, sentences: Sequence[Sequence[Token]]) -> list[str | None]:
         """Bracketed trees; see `ConstituencyParser.parse`."""
         keys = [_TOKENS.dump_json(tuple(sentence)).decode() for sentence in sentences]
         kept = self._answers(
             "trees",
-            self,
             dict(zip(keys, sentences, strict=True)),
             LoadedModels.parse,
             lambda tree: (tree or "").encode(),
@@ -229,10 +227,7 @@ class KeptParser(_Kept):
 class KeptMaskedLM(_Kept):
     """A masked language model whose answers are kept, by text and the words to choose from."""
 
-    @property
-    def fingerprint(self) -> str:
-        """The masked language model's."""
-        return self._loaded.fingerprint("mlm")
+    kind = "mlm"
 
     @cached_property
     def words(self) -> Sequence[str]:
@@ -262,7 +257,6 @@ class KeptMaskedLM(_Kept):
         asked = dict(zip(keys, requests, strict=True))
         kept = self._answers(
             f"first {top} words in {self._loaded.dtype}",
-            self,
             {key: asked[key] for key in sorted(asked)},
             partial(LoadedModels.suggest, top=top),
             _WORDS.dump_json,

@@ -15,7 +15,6 @@ from s2lct.suite.capability_ids import is_capability_id
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from datasets import Features
 
 SUITE_FILE = "suite.json"
 FormName = Literal["fluent", "paper"]
@@ -63,13 +62,6 @@ COLUMNS: dict[str, Any] = {
     "verdicts": [{"of": "string", "reader": "string", "natural": "int32"}],
 }
 """The columns of a suite and their types: a list is of one type, a mapping has named parts."""
-
-
-def features() -> Features:
-    """The columns as `datasets` has them."""
-    from datasets import Features
-
-    return Features.from_arrow_schema(arrow_schema())
 
 
 def arrow_schema() -> pa.Schema:

@@ -117,6 +117,7 @@ def test_what_readers_passed_is_built(corpus_path: Path, tmp_path: Path) -> None
         if row["kind"] != "seed" or row["template"]:  # whole cases
             assert row["kind"] != "seed" or not row["text"].startswith("Is ")
             assert {one.annotator for one in annotations.of(row["id"])} == {"a", "b"}
+            continue
         for source in row["sources"]:
             assert len(annotations.of(sentence_id(source["used"]))) == 2
 

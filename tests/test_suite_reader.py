@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import datasets
 import numpy as np
 import pytest
 from damaged_suites import (
@@ -28,9 +29,10 @@ from typer.testing import CliRunner, Result
 
 from s2lct.cli.main import app
 from s2lct.errors import ScoringError, SuiteError
+from s2lct.labels import LABELS
 from s2lct.suite.cases import load_suite
 from s2lct.suite.read import read_description, read_suite
-from s2lct.suite.tables import CONTRAST, KINDS, arrow_schema, features, without
+from s2lct.suite.tables import CONTRAST, KINDS, arrow_schema, without
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -83,8 +85,12 @@ def test_what_is_read_is_what_was_written(suite_folder: Path) -> None:
     assert list(suite.rows) == order
     every = loaded(suite_folder)["all"]["test"]
     assert list(every) == [row for rows in suite.rows.values() for row in rows]
-    assert every.features == features()
-    assert arrow_schema().equals(features().arrow_schema, check_metadata=True)
+    features = datasets.Features.from_arrow_schema(arrow_schema().remove_metadata())
+    label = datasets.ClassLabel(names=list(LABELS))
+    features |= {"labels": datasets.List(label), "label": label}
+    features["sources"].feature["label"] = label
+    assert every.features == features
+    assert arrow_schema().equals(features.arrow_schema, check_metadata=True)
 
 
 def test_swapped_labels_are_refused_by_every_command(copy: Path, tmp_path: Path) -> None:

@@ -66,7 +66,6 @@ ALL = "all"
 MARK = "*"
 """Behind a capability's name: CheckList's cases of the test that it stands beside."""
 SUITE, CHECKLIST, CORPUS = "S²LCT", "CheckList", "corpus"
-LEAST_CONSISTENCY = 0.8
 
 
 def table2(inputs: Inputs) -> list[PaperTable]:

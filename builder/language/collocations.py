@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from s2lct.builder.language.lexicon import FOCUSING, POSTDETERMINERS
 from s2lct.plain_text import words
+from s2lct.suite.tables import read_table
 
 if TYPE_CHECKING:
     from s2lct.builder.records import Token
@@ -52,9 +53,7 @@ def shipped_pairs() -> Mapping[Pair, float]:
 
     ``scripts/count_collocations.py`` counts them.
     """
-    import pyarrow.parquet as pq
-
-    columns = pq.read_table(SHIPPED).to_pydict()
+    columns = read_table(SHIPPED.read_bytes()).to_pydict()
     counts = (2.0 ** (eighths / 8) for eighths in columns["eighths"])
     return dict(zip(zip(columns["first"], columns["second"], strict=True), counts, strict=True))
 

@@ -13,10 +13,12 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Final
 
 from s2lct.plain_text import words
+from s2lct.suite.tables import read_table
 
 Rule = tuple[str, tuple[str, ...]]
 """A production: left-hand side and right-hand side."""
@@ -114,10 +116,11 @@ class ReferenceGrammar:
     def __init__(self, counts: Mapping[Rule, int]) -> None:
         """Take how often each production occurs."""
         self.counts = dict(counts)
-        self._rules_of: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
+        # What a production is extended by are words: the phrases in it stay the same.
+        self._rules_of: defaultdict[Rule, list[tuple[str, ...]]] = defaultdict(list)
         self._total_of: Counter[str] = Counter()
         for (lhs, rhs), count in self.counts.items():
-            self._rules_of[lhs].append(rhs)
+            self._rules_of[lhs, _phrases(rhs)].append(rhs)
             self._total_of[lhs] += count
         self._longer: dict[Rule, tuple[LongerProduction, ...]] = {}
 
@@ -125,9 +128,7 @@ class ReferenceGrammar:
     @functools.cache
     def load() -> ReferenceGrammar:
         """The shipped grammar, which ``scripts/compute_reference_grammar.py`` counts."""
-        import pyarrow.parquet as pq
-
-        rows = pq.read_table(SHIPPED).to_pylist()
+        rows = read_table(SHIPPED.read_bytes()).to_pylist()
         return ReferenceGrammar({(row["lhs"], tuple(row["rhs"])): row["count"] for row in rows})
 
     def probability(self, lhs: str, rhs: tuple[str, ...]) -> float:
@@ -150,7 +151,7 @@ class ReferenceGrammar:
         if (lhs, rhs) not in self._longer:
             found = {
                 LongerProduction(longer, self.probability(lhs, longer), added)
-                for longer in self._rules_of.get(lhs, ())
+                for longer in self._rules_of.get((lhs, _phrases(rhs)), ())
                 if len(longer) > len(rhs)
                 for added in _ways_to_add(rhs, longer)
             }
@@ -169,6 +170,11 @@ class ReferenceGrammar:
             for production in longer
             if max_masks is None or len(production.added) <= max_masks
         ]
+
+
+def _phrases(rhs: tuple[str, ...]) -> tuple[str, ...]:
+    """What of a right-hand side is no tag of a word."""
+    return tuple(symbol for symbol in rhs if symbol not in WORD_TAGS)
 
 
 def _ways_to_add(rhs: tuple[str, ...], longer: tuple[str, ...], start: int = 0) -> Iterator[Added]:
@@ -216,8 +222,9 @@ class Phrase:
         return self.heads.get(head or "", 0) / math.sqrt(self.count)
 
 
-PhraseBank = Mapping[tuple[str, str], Sequence[Phrase]]
-"""Phrases by the label of the node that holds them and that of their neighbour to the left."""
+PhraseBank = Mapping[tuple[str, str, str], Sequence[Phrase]]
+"""Phrases by the label of the node that holds them, that of their neighbour to the left, and the
+lemma of the head that they hang on."""
 
 
 @functools.cache
@@ -230,20 +237,17 @@ def connectives() -> frozenset[str]:
 @functools.cache
 def shipped_bank() -> PhraseBank:
     """The bank that comes with the package, which ``scripts/harvest_phrases.py`` counts."""
-    import pyarrow.parquet as pq
-
-    bank: defaultdict[tuple[str, str], list[Phrase]] = defaultdict(list)
-    for row in pq.read_table(PHRASES).to_pylist():
+    bank: defaultdict[tuple[str, str, str], list[Phrase]] = defaultdict(list)
+    for row in read_table(PHRASES.read_bytes()).to_pylist():
         heads = dict(zip(row["heads"], row["head_counts"], strict=True))
-        for left in row["lefts"]:
-            bank[row["parent"], left].append(Phrase(row["text"], row["label"], heads, row["count"]))
+        phrase = Phrase(row["text"], row["label"], heads, row["count"])
+        for left, head in product(row["lefts"], heads):
+            bank[row["parent"], left, head].append(phrase)
     return dict(bank)
 
 
 @functools.cache
 def shipped_attachments() -> Mapping[tuple[str, str], float]:
     """In what share of a head's occurrences a phrase that begins with a word hangs on it."""
-    import pyarrow.parquet as pq
-
-    rows = pq.read_table(ATTACHMENTS).to_pylist()
+    rows = read_table(ATTACHMENTS.read_bytes()).to_pylist()
     return {(row["head"], row["first"]): row["share"] for row in rows}

@@ -21,6 +21,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 import yaml
 
 from s2lct.plain_text import words
+from s2lct.suite.tables import read_table
 
 Score = Callable[[str], float]
 Pos = Literal["adj", "adv", "noun", "verb"]
@@ -107,9 +108,7 @@ class Lexicon:
     @functools.cache
     def load() -> Lexicon:
         """The shipped table, which ``scripts/compute_lexicon.py`` computes."""
-        import pyarrow.parquet as pq
-
-        rows = pq.read_table(SHIPPED).to_pylist()
+        rows = read_table(SHIPPED.read_bytes()).to_pylist()
         return Lexicon(
             {
                 (row["word"], row["pos"]): Entry(
@@ -205,27 +204,23 @@ class Lexicon:
         amplifies = BOOSTER_DICT.get(_normalise(word), 0) > 0
         return not is_polarity_shifter(word) and (amplifies or not self.is_laden(word, tag, lemma))
 
-    def may_carry(self, word: str, tag: str) -> bool:
-        """Whether a word could have a tag, by its spelling alone; False is certain enough.
+    def may_fit(self, word: str, tag: str) -> bool:
+        """Whether a word may be inserted with a tag, by its spelling alone; False is certain.
 
-        A word with an uninflected tag must be listed for that part of speech. One with an
-        inflected tag must end as such words do, or be listed nowhere: its lemma is not known
-        here.
+        One with an inflected tag that is not listed must end as such words do, or be listed as no
+        part of speech: it waits for its lemma, which is not known here.
         """
-        form = _normalise(word)
-        pos = self.pos_of_tag(tag)
-        if pos is None:
-            return tag in FUNCTION_TAGS and _is_function_word(form, tag)
+        form, pos = _normalise(word), self.pos_of_tag(tag)
+        if pos is None or (form, pos) in self.entries:
+            return self.is_neutral_insertion(word, tag, word)
         if pos != "adv" and (len(form) == 1 or form in CLOSED_CLASS):
             return False
-        if (form, pos) in self.entries or tag not in _ENDINGS:
-            return (form, pos) in self.entries
-        return form.endswith(_ENDINGS[tag]) or not any((form, p) in self.entries for p in POSES)
+        fits = tag in _ENDINGS and (form.endswith(_ENDINGS[tag]) or form not in self._forms)
+        return fits and not is_polarity_shifter(form)
 
-    def lists(self, word: str, tag: str) -> bool:
-        """Whether the table has this very form for the tag's part of speech."""
-        pos = self.pos_of_tag(tag)
-        return pos is not None and (_normalise(word), pos) in self.entries
+    @functools.cached_property
+    def _forms(self) -> frozenset[str]:
+        return frozenset(form for form, _ in self.entries)
 
     def _find(self, word: str, pos: Pos, lemma: str | None) -> Entry | None:
         for spelling in (lemma, word):
@@ -248,15 +243,7 @@ def laden_words() -> frozenset[str]:
 @functools.lru_cache(maxsize=64)
 def fitting_words(words: tuple[str, ...], tag: str, lexicon: Lexicon) -> frozenset[str]:
     """Words that the tables let pass for a tag: what else is suggested would be rejected."""
-    return frozenset(word for word in words if _may_fit(word, tag, lexicon))
-
-
-def _may_fit(word: str, tag: str, lexicon: Lexicon) -> bool:
-    if not lexicon.may_carry(word, tag) or is_polarity_shifter(word):
-        return False
-    # A form that the table lacks waits for its lemma, which the tagger knows.
-    known = lexicon.lists(word, tag) or lexicon.pos_of_tag(tag) is None
-    return not known or lexicon.is_neutral_insertion(word, tag, word)
+    return frozenset(word for word in words if lexicon.may_fit(word, tag))
 
 
 @functools.lru_cache(maxsize=1 << 16)

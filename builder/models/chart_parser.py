@@ -227,7 +227,7 @@ class FrozenEncoderChartParser(ChartParser):  # type: ignore[misc]
         self.f_label = nn.Sequential(
             nn.Linear(values.d_model, values.d_label_hidden),
             nn.LayerNorm(values.d_label_hidden),
-            nn.ReLU(),
+            nn.ReLU(inplace=True),
             nn.Dropout(values.label_dropout),
             nn.Linear(values.d_label_hidden, max(label_vocab.values())),
         )
@@ -275,7 +275,7 @@ class FrozenEncoderChartParser(ChartParser):  # type: ignore[misc]
         first = cast(nn.Linear, self.f_label[0])
         projected = F.linear(fenceposts, first.weight)
         start, last = torch.triu_indices(words, words)
-        hidden = projected[:, last + 1] - projected[:, start] + first.bias
+        hidden = projected[:, last + 1].sub_(projected[:, start]).add_(first.bias)
         found, label = self.f_label[1:](hidden).float().max(-1)
         best = found.new_zeros(count, words, words)
         labels = label.new_zeros(count, words, words)

@@ -182,7 +182,8 @@ def seeds_of(
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, template in enumerate(form.templates):
         groups.setdefault(tuple(sorted(set(template.slots))), []).append(number)
-    drawing = _Drawing(capability, form, accept, used or {}, {} if composed is None else composed)
+    known = {} if composed is None else composed
+    drawing = _Drawing(capability, form, accept, used or {}, known, Counter(), set())
     streams = [
         drawing.stream([pools[slot] for slot in slots], slots, numbers)
         for slots, numbers in groups.items()
@@ -198,30 +199,23 @@ def seeds_of(
     return made
 
 
+@dataclass
 class _Drawing:
     """What was used how often while a capability's seeds are drawn."""
 
-    def __init__(
-        self,
-        capability: str,
-        form: Form,
-        accept: Callable[[Seed], bool],
-        used: Mapping[str, int],
-        composed: dict[Key, list[Seed]],
-    ) -> None:
-        self._capability = capability
-        self._form = form
-        self._accept = accept
-        self._used = used
-        self._composed = composed
-        self._of_sentence: Counter[str] = Counter()
-        self._texts: set[str] = set()
+    capability: str
+    form: Form
+    accept: Callable[[Seed], bool]
+    used: Mapping[str, int]
+    composed: dict[Key, list[Seed]]
+    of_sentence: Counter[str]
+    texts: set[str]
 
     def stream(
         self, columns: Sequence[Iterable[Source]], slots: Sequence[str], numbers: Sequence[int]
     ) -> Iterator[Seed]:
         """Seeds of templates over the same slots; every sentence once, then once more."""
-        for most in range(1, (MOST_OF_A_SUITE if self._used else MOST_OF_A_SOURCE) + 1):
+        for most in range(1, (MOST_OF_A_SUITE if self.used else MOST_OF_A_SOURCE) + 1):
             for sources in _tuples(columns):
                 if not all(self._is_left(source.sentence.text, most) for source in sources):
                     continue
@@ -231,19 +225,19 @@ class _Drawing:
 
     def _is_left(self, text: str, most: int) -> bool:
         """Whether a sentence is in fewer seeds than that, and may be in one more."""
-        here = self._of_sentence[text]
-        return here < MOST_OF_A_SOURCE and here + self._used.get(text, 0) < most
+        here = self.of_sentence[text]
+        return here < MOST_OF_A_SOURCE and here + self.used.get(text, 0) < most
 
     def _first(self, filled: Mapping[str, Source], numbers: Sequence[int]) -> Seed | None:
         """The first acceptable seed of a new text."""
         key = tuple((slot, each.sentence.text, each.text) for slot, each in filled.items())
-        if key not in self._composed:
+        if key not in self.composed:
             applied = islice(self._applied(numbers, filled), WORDINGS_TRIED)
-            self._composed[key] = list(filter(self._accept, applied))
-        for seed in self._composed[key]:
-            if seed.text not in self._texts:
-                self._texts.add(seed.text)
-                self._of_sentence.update(source.sentence.text for source in filled.values())
+            self.composed[key] = list(filter(self.accept, applied))
+        for seed in self.composed[key]:
+            if seed.text not in self.texts:
+                self.texts.add(seed.text)
+                self.of_sentence.update(source.sentence.text for source in filled.values())
                 return seed
         return None
 
@@ -251,7 +245,7 @@ class _Drawing:
         """The seeds of sentences in the wordings that apply."""
         for number, wording in self._wordings(numbers, filled):
             with suppress(NotApplicableError):
-                seed = seed_of(self._capability, self._form, number, wording, filled)
+                seed = seed_of(self.capability, self.form, number, wording, filled)
                 if any(has_referent(seed.template, source.parsed) for source in seed.sources):
                     yield seed
 
@@ -259,8 +253,8 @@ class _Drawing:
         self, numbers: Sequence[int], filled: Mapping[str, Source]
     ) -> Iterator[tuple[int, dict[str, str]]]:
         """Wordings in an order random for these sentences, and weighted by the templates."""
-        rng = rng_for(0, self._capability, *(source.text for source in filled.values()))
-        templates = {number: self._form.templates[number] for number in numbers}
+        rng = rng_for(0, self.capability, *(source.text for source in filled.values()))
+        templates = {number: self.form.templates[number] for number in numbers}
         order = sorted(
             (math.log(1.0 - rng.random()) / template.weight, number, turn)
             for number, template in templates.items()

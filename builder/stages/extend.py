@@ -100,8 +100,7 @@ def masked_extensions(
 
     @cache
     def fitting(tag: str) -> frozenset[str]:
-        words = fitting_words(tuple(mlm.words), tag, lexicon)
-        return frozenset(word for word in words if word not in connectives())
+        return fitting_words(tuple(mlm.words), tag, lexicon) - connectives()
 
     chosen: dict[Problem, Sequence[frozenset[str]]] = {}
     for source, of_source in zip(sources, masked, strict=True):
@@ -209,8 +208,9 @@ def _phrases_at(
     """The phrases that stand on one of the heads, and that the grammar licenses there."""
     labels = node.child_labels
     licensed: dict[tuple[str, bool], Production | None] = {}
-    for phrase in bank.get((node.label, neighbour(left)), ()):
-        if not phrase.strength(heads[_is_modifier(phrase)]):
+    found = {head: bank.get((node.label, neighbour(left), head or ""), ()) for head in heads}
+    for head, phrase in ((head, phrase) for head, some in found.items() for phrase in some):
+        if heads[_is_modifier(phrase)] != head:
             continue
         if left == node.label and phrase.label not in ("PP", "SBAR", "VP", "ADVP"):
             continue

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from functools import cache, partial
 from typing import NamedTuple
 
 from s2lct.builder.language.grammar import ReferenceGrammar
@@ -19,6 +20,8 @@ BEAM = 3
 """Partial fillings of several masks that are kept on the way."""
 SUGGESTIONS = 30
 """Words asked of the model for a mask."""
+Problem = tuple[str, tuple[str, ...]]
+"""A masked text and the tags of its masks."""
 
 
 def mask(
@@ -49,38 +52,42 @@ def mask(
         The masked sentences, no two with the same text and tags.
     """
     tags = frozenset(tags)
-    found: dict[tuple[str, tuple[str, ...]], MaskedSentence] = {}
+    places_of: dict[Problem, tuple[int, ...]] = {}
+    licences: defaultdict[Problem, list[Production]] = defaultdict(list)
+    with_masks = cache(partial(_with_masks, parsed, anywhere=paper))
     for node in parsed.tree.nodes():
         if node.is_word:
             continue
-        for longer in grammar.extensions(node.label, node.child_labels, masks_per_sentence):
-            if not all(tag in tags for _, tag in longer.added):
-                continue
-            places = tuple(
-                node.children[at].start if at < len(node.children) else node.end
-                for at, _ in longer.added
-            )
-            text = _with_masks(parsed, places, paper)
-            if text is None:
-                continue
-            probability = round(longer.probability, 8)
-            licence = Production(node.label, node.child_labels, longer.reference_rhs, probability)
+        labels = node.child_labels
+        starts = [child.start for child in node.children] + [node.end]
+        for longer in grammar.extensions(node.label, labels, masks_per_sentence):
             asked_for = tuple(tag for _, tag in longer.added)
-            candidate = found.setdefault(
-                (text, asked_for), MaskedSentence(text, asked_for, places, ())
-            )
-            productions = sorted((*candidate.productions, licence), key=lambda p: -p.probability)
-            found[text, asked_for] = replace(candidate, productions=tuple(productions))
+            if not tags.issuperset(asked_for):
+                continue
+            places = tuple(starts[at] for at, _ in longer.added)
+            if (text := with_masks(places)) is not None:
+                probability = round(longer.probability, 8)
+                licence = Production(node.label, labels, longer.reference_rhs, probability)
+                places_of.setdefault((text, asked_for), places)
+                licences[text, asked_for].append(licence)
     rng = rng_for(seed, "mask", id)
     # Weighted sampling without replacement (Efraimidis & Spirakis 2006): the largest keys win.
     keys = {
-        key: math.log(1.0 - rng.random()) / (1.0 if paper else candidate.productions[0].probability)
-        for key, candidate in found.items()
+        problem: math.log(1.0 - rng.random())
+        / (1.0 if paper else max(each.probability for each in some))
+        for problem, some in licences.items()
     }
-    return [found[key] for key in sorted(found, key=lambda key: -keys[key])[:most]]
+    return [
+        MaskedSentence(
+            *problem,
+            places_of[problem],
+            tuple(sorted(licences[problem], key=lambda each: -each.probability)),
+        )
+        for problem in sorted(keys, key=lambda problem: -keys[problem])[:most]
+    ]
 
 
-def _with_masks(parsed: ParsedSentence, places: Sequence[int], anywhere: bool) -> str | None:
+def _with_masks(parsed: ParsedSentence, places: Sequence[int], *, anywhere: bool) -> str | None:
     """The text with a mask at each place; None if one would stand where no word can."""
     text, last = "", 0
     for place in places:
@@ -124,10 +131,6 @@ def mask_offset(
 
 def _is_of(token: Token, characters: frozenset[str]) -> bool:
     return all(character in characters for character in token.text)
-
-
-Problem = tuple[str, tuple[str, ...]]
-"""A masked text and the tags of its masks."""
 
 
 class Filling(NamedTuple):
