@@ -78,9 +78,9 @@ class FluentForm:
     annotations: Annotations | None
     counts: Mapping[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     suggested: Counter[str] = field(default_factory=Counter)
-    shorter: dict[str, list[Source]] = field(default_factory=dict)
-    pools: dict[str, dict[str, Pool]] = field(default_factory=dict)
-    composed: dict[str, dict[compose.Key, list[Seed]]] = field(default_factory=dict)
+    shorter: dict[str, list[Source]] = field(default_factory=dict, init=False)
+    pools: dict[str, dict[str, Pool]] = field(default_factory=dict, init=False)
+    composed: dict[str, dict[compose.Key, list[Seed]]] = field(default_factory=dict, init=False)
     whole: bool = True
 
     @property

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from s2lct.builder.annotations import AnnotationFile, Annotations
 from s2lct.builder.config import BuildConfig
@@ -183,8 +182,7 @@ class Draw:
         """Up to so many seeds of each capability that pass."""
         inputs = self._form.inputs
         inputs = replace(inputs, config=inputs.config.model_copy(update={"seeds": most}))
-        fresh: dict[str, Any] = {"shorter": {}, "pools": {}, "composed": {}}
-        form = replace(self._form, inputs=inputs, annotations=annotations, **fresh)
+        form = replace(self._form, inputs=inputs, annotations=annotations)
         return {each.id: form.compose(each) for each in form.capabilities}
 
 
