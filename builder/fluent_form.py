@@ -78,6 +78,11 @@ class FluentForm:
     composed: dict[str, dict[compose.Key, list[Seed]]] = field(default_factory=dict, init=False)
     whole: bool = True
 
+    @property
+    def is_unread(self) -> bool:
+        """Whether nobody has read the corpus."""
+        return self.annotations is None and self.inputs.config.is_of_others
+
     def select(self, rules: Sequence[SearchRule], candidates: Sequence[Sentence]) -> list[Source]:
         """Those of a slot's candidates that meet one of its rules, parsed."""
         models = self.models
@@ -88,7 +93,7 @@ class FluentForm:
 
     def _sound(self, sources: Sequence[Source]) -> list[Source]:
         """Those that show by themselves what they are, of a corpus that nobody has read."""
-        if self.annotations is not None or not self.inputs.config.is_of_others:
+        if not self.is_unread:
             return list(sources)
         grammar = self.inputs.grammar
         sound = [each for each in sources if is_sound(each.parsed, each.sentence.label, grammar)]
@@ -131,20 +136,16 @@ class FluentForm:
 
     def _shorten(self, sources: Mapping[str, Source]) -> None:
         """Find the shorter forms of sentences that annotators passed, by their text."""
-        attached = shipped_attachments()
+        known = self.inputs.grammar, self.inputs.lexicon, shipped_attachments()
+        of_others = self.inputs.config.is_of_others
         candidates: list[tuple[Source, str, tuple[Extension, ...]]] = []
         for source in sources.values():
             if not self._may_reach(source.text):
                 continue
-            found = reduce.shortened(
-                source.parsed, self.inputs.grammar, self.inputs.lexicon, attached
-            )
-            passed = [
-                (source, text, longer)
-                for text, longer in found.items()
-                if self._is_good(sentence_id(text), source.sentence.label)
-            ]
-            candidates += passed[:SHORTER_FORMS]
+            found = reduce.shortened(source.parsed, *known, of_others=of_others)
+            label = source.sentence.label
+            passed = [text for text in found if self._is_good(sentence_id(text), label)]
+            candidates += [(source, text, found[text]) for text in passed[:SHORTER_FORMS]]
         parsed = parsed_sentences(
             [text for _, text, _ in candidates], self.models.tagger, self.models.parser
         )
@@ -223,8 +224,7 @@ class FluentForm:
                 text, confirmed, annotated=annotated, shifts=self.models.shifts
             )
             # Of one text from several origins the last one counts.
-            usable = {each.extension.text: each for each in left}
-            found[text] = list(usable.values())
+            found[text] = list({each.extension.text: each for each in left}.values())
             if not annotated:
                 found[text].sort(key=lambda each: -each.extension.score)
         return self._judged(sources, found) if self.inputs.config.precision else found
@@ -315,6 +315,7 @@ class FluentForm:
         One text may be there from several origins and with several tags for its word: what the
         tagger and the parser bear out decides.
         """
+        config = self.inputs.config
         barred = extend.ABOUT_GROUPS | self.inputs.domain.foreign_words
         masked = extend.masked_extensions(
             sources,
@@ -322,13 +323,13 @@ class FluentForm:
             self.inputs.lexicon,
             self.models.mlm,
             tags=self.inputs.mask_tags,
-            masks=self.inputs.config.masks,
+            masks=config.masks,
             masks_per_sentence=self.inputs.masks_per_sentence,
             suggestions=SUGGESTIONS,
             barred=barred,
             collocations=self.inputs.collocations,
             tried=self._may_reach,
-            seed=self.inputs.config.seed,
+            seed=config.seed,
         )
         bank = shipped_bank()
         found: list[list[Extension]] = []
@@ -351,7 +352,7 @@ class FluentForm:
         extended: Mapping[str, Sequence[Extended]],
     ) -> list[Expansion]:
         """The expansions of a capability's seeds that may be chosen, by what was extended."""
-        annotated = self.annotations is not None
+        annotated, wanted = self.annotations is not None, self.inputs.config.expansions
         form = capability.form("fluent")
         taken = {seed.text for seed in seeds}
         made: list[Expansion] = []
@@ -361,9 +362,7 @@ class FluentForm:
             for slot, source in zip(seed.slots, seed.sources, strict=True):
                 self.counts[capability.id]["suggested"] += self.suggested[source.text]
                 tried = extended.get(source.text, ())
-                for longer in choose.usable(
-                    tried, self.inputs.config.expansions, annotated=annotated
-                ):
+                for longer in choose.usable(tried, wanted, annotated=annotated):
                     label, parsed = source.sentence.label, longer.parsed
                     if not search.still_meets(form, label, parsed, self.inputs.lexicon):
                         continue
@@ -410,6 +409,7 @@ class FluentForm:
             per_seed=self.inputs.config.expansions,
             seed=self.inputs.config.seed,
             domain_words=self.inputs.domain.own_words if is_varied else None,
+            limits_authors=not self.is_unread,
         )
         return {
             capability.id: self._families(capability, seeds[capability.id], chosen)

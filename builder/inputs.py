@@ -12,9 +12,9 @@ from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.domains import Domain
 from s2lct.builder.kept_models import LoadedModels
-from s2lct.builder.language.collocations import Collocations
+from s2lct.builder.language.collocations import MODIFYING_TAGS, Collocations
 from s2lct.builder.language.grammar import ReferenceGrammar
-from s2lct.builder.language.lexicon import FUNCTION_TAGS, Lexicon
+from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.records import Sentence
 
 
@@ -59,9 +59,9 @@ class Inputs:
 
     @property
     def mask_tags(self) -> Sequence[str]:
-        """Tags that may become masks; for a corpus of others none of function words."""
+        """Tags that may become masks; for a corpus of others those of modifiers."""
         tags = self.config.mask_tags
-        return [tag for tag in tags if tag not in FUNCTION_TAGS] if self.collocations else tags
+        return [tag for tag in tags if tag in MODIFYING_TAGS] if self.collocations else tags
 
     @property
     def masks_per_sentence(self) -> int | None:

@@ -22,7 +22,8 @@ class Pool:
     """What a slot is filled with: sentences, each in its shorter forms before it is whole.
 
     Sentences are drawn and shortened as far as the pool is gone through, which it may be more than
-    once; where annotators read them all are, and those first whose shorter forms they passed.
+    once. Where annotators read them, and in a corpus of others, all are, and those come first that
+    have a shorter form: what is left out of it makes the best expansions.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class Pool:
 
     def __iter__(self) -> Iterator[Source]:
         number = 0
-        if self._form.annotations is not None:
+        if self._form.annotations is not None or self._form.is_unread:
             while self._go_on():
                 pass
             if not self._is_ordered:

@@ -106,6 +106,10 @@ SENTENCES = {
         "The second scene shows a kitchen.",
         "The crew filmed the harbour in March.",
         "A woman reads a letter.",
+        # These have what is put before the nouns of the others.
+        "The central plot has a local hero, a family script, a student director and radio jokes.",
+        "A local plot has a central hero, an opening script, a female director and short jokes.",
+        "The school music and the opening acting follow the local half and the rural second.",
     ],
 }
 

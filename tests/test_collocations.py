@@ -23,8 +23,9 @@ def test_pairs_are_of_neighbours_within_a_clause() -> None:
 
 @pytest.mark.shipped_models
 def test_what_stood_so_in_english_or_in_the_corpus_is_inserted() -> None:
-    (parsed,) = parsed_sentences(["The plot is dull."], StubTagger(), StubParser())
-    assert parsed is not None
+    texts = ["The plot is dull.", "It has a plot."]
+    parsed, indefinite = parsed_sentences(texts, StubTagger(), StubParser())
+    assert parsed is not None and indefinite is not None
     source = Source(Sentence("c", "1", parsed.text, "negative"), parsed)
 
     def inserted(collocations: Collocations | None) -> list[str]:
@@ -46,9 +47,16 @@ def test_what_stood_so_in_english_or_in_the_corpus_is_inserted() -> None:
     own = Collocations({}, dict.fromkeys(pairs_of(f"A {last} plot."), 1))
     assert inserted(own) == [last]
     of_english = Collocations.of([])
-    beside = of_english.fitting(parsed.tokens, 1, "JJ")
-    assert beside.issuperset(inserted(of_english))
+    beside = of_english.fitting(indefinite.tokens, 3, "JJ")
     assert "central" in beside
     assert "cinematic" not in beside
+    # It would say which plot is meant, or make another thing of it, unless it does so there.
+    assert not of_english.fitting(parsed.tokens, 1, "JJ")
+    assert not of_english.fitting(indefinite.tokens, 3, "NN")
+    assert own.fitting(indefinite.tokens, 3, "NN") == {last}
     assert not of_english.fitting(parsed.tokens, 2, "JJ")
+    # What takes up something that was said before has nothing to take up.
+    seen = Collocations.of(["A third plot, another plot, also dull."])
+    assert seen.fitting(parsed.tokens, 1, "JJ").isdisjoint({"third", "another"})
+    assert "also" not in seen.fitting(parsed.tokens, 3, "RB")
     assert of_english.gain("central", "plot") > 0 == of_english.gain("cinematic", "plot")

@@ -119,7 +119,7 @@ def test_the_command_sets_a_suite_beside_checklist_and_its_corpus(
     assert list(counts) == ["all", "seeds", "expansions", *names]
     for name, by_source in counts.items():
         own = [case for case in cases if name in ("all", f"{case.kind}s", case.capability)]
-        expected = {"suite": len(own), "CheckList": len(own), "corpus": min(len(own), 33)}
+        expected = {"suite": len(own), "CheckList": len(own), "corpus": min(len(own), 36)}
         assert by_source == expected
     page = (tmp_path / "d.html").read_text("utf-8")
     assert all(name in shown and name in page for name in (*names, "CheckList", "corpus"))

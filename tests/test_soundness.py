@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from s2lct.builder.language.grammar import ReferenceGrammar
+from s2lct.builder.language.grammar import ReferenceGrammar, shipped_attachments
+from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import load_parser, load_tagger, parsed_sentences
 from s2lct.builder.models.opinions import opinions
+from s2lct.builder.stages.reduce import shortened
 from s2lct.builder.stages.soundness import is_sound
 from s2lct.labels import LABELS
 
@@ -32,6 +34,31 @@ def test_sentences_that_read_well_are_sound_and_broken_ones_are_not() -> None:
     grammar = ReferenceGrammar.load()
     assert {each.text: is_sound(each, "positive", grammar) for each in parsed if each} == sound
     assert not is_sound(parsed[0], "neutral", grammar)
+
+
+def test_a_shortened_sentence_keeps_what_its_words_need() -> None:
+    shorter = {
+        "There are different ways to get through the screens.": set[str](),
+        "DVDs play very well on this television.": {"DVDs play well on this television."},
+        "This is a really cool story.": {"This is a cool story."},
+        "The game play is incredible for two reasons.": {"The game play is incredible."},
+        "It was so dull that I fell asleep.": set(),
+    }
+    for sentence, expected in zip(
+        parsed_sentences(list(shorter), load_tagger(), load_parser()),
+        shorter.values(),
+        strict=True,
+    ):
+        assert sentence is not None
+        found = shortened(
+            sentence,
+            ReferenceGrammar.load(),
+            Lexicon.load(),
+            shipped_attachments(),
+            of_others=True,
+        )
+        assert found.keys() == expected
+        assert all(each[0].text == sentence.text for each in found.values() if len(each) == 1)
 
 
 def test_a_label_is_borne_out_by_the_sentence_itself() -> None:

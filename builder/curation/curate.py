@@ -1,8 +1,7 @@
-"""Have annotated what a build would draw, in four rounds.
+"""Have annotated what a build would draw, in three rounds.
 
-First the sentences, whole and shortened; then the cases made of sentences that passed; then the
-sentences of these cases with something inserted; then whole cases with something inserted, and
-contrasts.
+First the sentences, whole and shortened; then the cases made of sentences that passed; then whole
+cases with something inserted, and contrasts.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from pathlib import Path
 
 from s2lct.builder.annotations import AnnotationFile, Annotations
@@ -30,8 +28,7 @@ from s2lct.builder.curation.sheets import (
 )
 from s2lct.builder.fluent_form import FluentForm
 from s2lct.builder.pipeline import check_found, kept_models, read_inputs
-from s2lct.builder.records import Extension, Seed, sentence_id
-from s2lct.builder.stages import reduce
+from s2lct.builder.records import Seed, sentence_id
 from s2lct.errors import BuildError
 from s2lct.files import check_folder_out, locked
 from s2lct.labels import Label
@@ -40,8 +37,6 @@ from s2lct.suite.annotation import Item
 
 SPARE = 2
 """Seeds whose parts are handed out, for each that a build still lacks: some are refused."""
-EXTENSIONS_OF_A_SENTENCE = 16
-PAIRS_OF_A_SENTENCE = 4
 ITEMS_A_REQUEST = 40
 TIMES_ASKED = 2
 """Of an item whose answer cannot be read."""
@@ -143,7 +138,6 @@ class Draw:
 
     def __init__(self, form: FluentForm) -> None:
         self._form = form
-        self._longer: dict[str, list[Extension]] = {}
 
     def rounds(
         self, annotations: Annotations, without: Collection[str] = ()
@@ -169,7 +163,6 @@ class Draw:
         makers: dict[Round, Callable[[Sequence[Seed]], list[Candidate]]] = {
             "sentences": _sentences,
             "cases": lambda seeds: _cases(seeds, about),
-            "expansions": lambda seeds: self._extensions(seeds, annotations, without),
             "families": lambda seeds: [
                 each
                 for each in families(self._form, passed, annotations)
@@ -191,24 +184,6 @@ class Draw:
         inputs = replace(inputs, config=inputs.config.model_copy(update={"seeds": most}))
         form = replace(self._form, inputs=inputs, annotations=annotations)
         return {each.id: form.compose(each) for each in form.capabilities}
-
-    def _extensions(
-        self, seeds: Sequence[Seed], annotations: Annotations, without: Collection[str]
-    ) -> list[Candidate]:
-        """The likeliest extensions of seeds' sentences, and pairs of those that passed."""
-        sources = {source.text: source for seed in seeds for source in seed.sources}
-        missing = [source for text, source in sources.items() if text not in self._longer]
-        for text, confirmed in self._form.confirmed(missing, lambda extension, label: True):
-            self._longer[text] = _likeliest([extended.extension for extended in confirmed])
-        found: dict[str, Candidate] = {}
-        for text, source in sources.items():
-            label = source.sentence.label
-            single = self._longer[text]
-            passed = [each for each in single if annotations.passes(each.id, {label})]
-            for each in (*single, *reduce.paired(text, passed)[:PAIRS_OF_A_SENTENCE]):
-                if each.id not in without and annotations.state(each.id, {label}) != "refused":
-                    found.setdefault(each.id, _sentence(each.text, label))
-        return list(found.values())
 
 
 class _Hopeful(Annotations):
@@ -239,18 +214,6 @@ def _cases(seeds: Iterable[Seed], about: Mapping[str, str]) -> list[Candidate]:
         for seed in seeds
         if seed.template
     ]
-
-
-def _likeliest(extensions: Sequence[Extension]) -> list[Extension]:
-    """What the author wrote, then words and phrases in turn, the likeliest of each first."""
-    distinct = {each.text: each for each in extensions}.values()
-    attested, masked, phrases = (
-        [each for each in distinct if each.origin == origin]
-        for origin in ("attested", "masked", "phrase")
-    )
-    masked.sort(key=lambda each: -each.score)
-    in_turn = [each for both in zip_longest(masked, phrases) for each in both if each is not None]
-    return (attested + in_turn)[:EXTENSIONS_OF_A_SENTENCE]
 
 
 def annotate(

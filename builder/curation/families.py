@@ -24,7 +24,7 @@ CONTRAST_OF = (
 JUDGED_OF_A_SENTENCE = 8
 """Likeliest extensions of a sentence, beside those that passed, which the judge looks at."""
 LEAST_PRECISION = 0.8
-"""Of the judge on those that it leaves."""
+"""Of the judge on those that it leaves; in corpora of others it is no help."""
 
 
 def families(
@@ -95,7 +95,7 @@ def _extended(
         left[text] = list(distinct.values())
         passed.update(each.extension for each in good)
     likely = form.likelihoods(list(used.values()), left)
-    least = Judge.load().least(LEAST_PRECISION)
+    least = 0 if form.inputs.config.is_of_others else Judge.load().least(LEAST_PRECISION)
     return {
         text: [each for each in some if each.extension in passed or likely[each.extension] >= least]
         for text, some in left.items()

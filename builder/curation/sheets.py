@@ -26,7 +26,7 @@ from s2lct.identity import fingerprint_of, rng_for, shuffle_key
 from s2lct.labels import Label
 from s2lct.suite.annotation import Form, Item, Question, read_annotations
 
-Round = Literal["sentences", "cases", "expansions", "families"]
+Round = Literal["sentences", "cases", "families"]
 ROUNDS: tuple[Round, ...] = get_args(Round)
 TRAPS = 0.05
 """Share of a sheet that is broken sentences: an annotator who passes them is not reading."""

@@ -13,10 +13,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from s2lct.builder.language.lexicon import FOCUSING, POSTDETERMINERS
+from s2lct.plain_text import words
 from s2lct.suite.tables import read_table
 
 if TYPE_CHECKING:
@@ -25,11 +27,18 @@ if TYPE_CHECKING:
 SHIPPED: Final = Path(__file__).parents[1] / "data" / "collocations.parquet"
 LEAST_GAIN: Final = 2.0
 """Two words that belong together stand so seven times as often as by chance: e to this power."""
+MOST_GAIN: Final = 6.0
+"""An adjective that stands before its noun four hundred times as often is part of a name."""
 Pair = tuple[str, str]
 _RUN = re.compile(r"[a-z'’ -]+")
 _WORD = re.compile(r"[a-z]+(?:['’-][a-z]+)*")
 _MODIFIERS = frozenset({"JJ", "JJR", "JJS", "NN", "NNS", "VBN", "VBG"})
 _NOUNS = frozenset({"NN", "NNS"})
+MODIFYING_TAGS: Final = frozenset({"JJ", "NN", "RB"})
+"""Tags of words that say more of a noun or an adjective; participles hardly ever read well."""
+_ADJECTIVES = frozenset({"JJ", "JJR", "JJS"})
+_INSIDE = _MODIFIERS | {"RB", "RBR", "RBS", "CD", ","}
+_DEFINITE = words("the this that these those its")
 
 
 def pairs_of(text: str) -> Iterator[Pair]:
@@ -68,57 +77,46 @@ class Collocations:
 
     @cached_property
     def _before(self) -> Mapping[str, set[str]]:
-        found: defaultdict[str, set[str]] = defaultdict(set)
-        for first, second in self.english:
-            if self.gain(first, second) >= LEAST_GAIN:
-                found[second].add(first)
-        return found
+        return _firsts(pair for pair in self.english if self.gain(*pair) >= LEAST_GAIN)
 
     @cached_property
     def _own_before(self) -> Mapping[str, set[str]]:
-        found: defaultdict[str, set[str]] = defaultdict(set)
-        for first, second in self.own:
-            found[second].add(first)
-        return found
+        return _firsts(self.own)
 
     @cached_property
     def _behind(self) -> Mapping[str, set[str]]:
-        found: defaultdict[str, set[str]] = defaultdict(set)
-        for pairs in (self.english, self.own):
-            for first, second in pairs:
-                found[first].add(second)
-        return found
+        return _firsts((second, first) for first, second in chain(self.english, self.own))
 
-    def before(self, token: Token, tag: str) -> set[str]:
-        """What belongs before a word, in this form or the one that dictionaries list.
-
-        In English that is what stands there by more than chance. What modified a noun in the corpus
-        itself may do so again.
-        """
-        tables = [self._before, *([self._own_before] if tag in _MODIFIERS else [])]
-        forms = (token.text.lower(), token.lemma)
-        return {word for table in tables for form in forms for word in table.get(form, ())}
-
-    def behind(self, token: Token) -> set[str]:
-        """What stood behind a word."""
-        return self._behind.get(token.text.lower(), set())
+    def before(self, token: Token, *, own: bool = False) -> set[str]:
+        """What stood before a word or its lemma in the corpus; or in English, not by chance."""
+        table = self._own_before if own else self._before
+        return {word for form in (token.text.lower(), token.lemma) for word in table.get(form, ())}
 
     def fitting(self, tokens: Sequence[Token], place: int, tag: str) -> set[str]:
-        """The words that stood beside those that one before token ``place`` would stand beside.
+        """The words that may stand before token ``place``, beside others as they stood before.
 
-        A modifier stood before the noun that it modifies, too.
+        An adverb stands before an adjective that it stood before in English, and a modifier before
+        a noun that it modified in the corpus itself. Others would make another thing of it, as
+        nouns do (*air bag*), or say of which thing a definite phrase speaks; an adjective in any
+        other phrase only adds to it. Nothing takes up what was said before.
         """
-        left = tokens[place - 1] if place else None
-        right = tokens[place] if place < len(tokens) else None
-        beside = [self.before(right, tag)] if right and right.text[0].isalpha() else []
-        if tag in _MODIFIERS:
-            head = head_behind(tokens, place)
-            if head is None or (tag in _NOUNS and head is not right):
-                return set()
-            beside.append(self.before(head, tag))
-            left = left if left and left.tag in _MODIFIERS else None
-        beside += [self.behind(left)] if left and left.text[0].isalpha() else []
-        return set.intersection(*beside) if beside else set()
+        if not 0 < place < len(tokens):
+            return set()
+        left, right, head = tokens[place - 1], tokens[place], head_behind(tokens, place)
+        if tag == "RB":
+            found = self.before(right) if right.tag in _ADJECTIVES else set()
+        elif head is None or (head is not right and "NN" in (tag, right.tag)):
+            return set()
+        else:
+            found = self.before(head, own=True)
+            if tag == "JJ" and not _is_definite(tokens, place):
+                noun = head.text.lower()
+                found |= {w for w in self.before(head) if self.gain(w, noun) < MOST_GAIN}
+            if head is not right:
+                found &= self.before(right) | self.before(right, own=True)
+        if left.text[0].isalpha() and (tag == "RB" or left.tag in _MODIFIERS):
+            found &= self._behind.get(left.text.lower(), set())
+        return found - POSTDETERMINERS - FOCUSING
 
     def gain(self, first: str, second: str) -> float:
         """How much more often two words of English stand together than by chance, as a logarithm.
@@ -137,6 +135,20 @@ class Collocations:
             firsts[first] += count
             seconds[second] += count
         return firsts, seconds, sum(firsts.values())
+
+
+def _firsts(pairs: Iterable[Pair]) -> Mapping[str, set[str]]:
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for first, second in pairs:
+        found[second].add(first)
+    return found
+
+
+def _is_definite(tokens: Sequence[Token], place: int) -> bool:
+    """Whether the noun phrase around a place is about a certain thing."""
+    before = (token for token in reversed(tokens[:place]) if token.tag not in _INSIDE)
+    first = next(before, None)
+    return first is not None and (first.text.lower() in _DEFINITE or first.tag in ("PRP$", "POS"))
 
 
 def head_behind(tokens: Sequence[Token], place: int) -> Token | None:

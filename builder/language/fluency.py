@@ -26,7 +26,7 @@ _BETWEEN_MODIFIERS = frozenset({"RB", ",", "CC", "CD", "HYPH"})
 _DETERMINERS = frozenset({"DT", "PRP$", "POS", "PDT", "WDT", "WP$"})
 _PRONOUNS = frozenset({"one", "same", "other"})
 """Words tagged as adjectives or nouns that need the determiner they have."""
-_DEGREE = frozenset({"so", "too", "as", "that", "this", "how"})
+DEGREE = frozenset({"so", "too", "as", "that", "this", "how"})
 _OF_ONE = frozenset({"a", "an", "every", "each", "another", "either", "neither"})
 _OF_SINGULARS = frozenset({"this", "that"})
 _OF_PLURALS = frozenset({"these", "those", "both", "all", "several"})
@@ -74,7 +74,7 @@ def _breaks(tokens: Sequence[Token], number: int) -> bool:
         case "RB":
             if before in _ADVERBS or behind in _ADVERBS | _NOUNS:
                 return True
-            return form in _DEGREE and bool(head)  # "a so long film"
+            return form in DEGREE and bool(head)  # "a so long film"
         case "DT" | "PRP$":
             return (
                 before in _DETERMINERS

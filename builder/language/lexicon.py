@@ -59,6 +59,8 @@ None is ever inserted, whatever its tag."""
 _NEGATORS: Final = words(_LISTS["polarity_shifters"]["negators"])
 ASSERTIVE: Final = words(_LISTS["assertive"])
 """Words that stand under no negation."""
+POSTDETERMINERS: Final = words(_LISTS["postdeterminers"])
+FOCUSING: Final = words(_LISTS["focusing"])
 _ENDINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "NNS": ("s", "men", "people"),
     "VBZ": ("s",),
@@ -195,20 +197,12 @@ class Lexicon:
             or self.is_neutral_insertion(word, tag, lemma)
         )
 
-    def is_mild(self, word: str, tag: str, lemma: str) -> bool:
-        """Whether an author's word says little of how good something is, in this place.
+    def leaves_label(self, word: str, tag: str, lemma: str) -> bool:
+        """Whether a word turns no opinion and has none; that it makes one stronger is no matter."""
+        from vaderSentiment.vaderSentiment import BOOSTER_DICT
 
-        No list has it for an opinion, nor SentiWordNet as this part of speech for more than half of
-        one. A machine's word would have to be neutral in every sense; an author's is known by what
-        stands around it.
-        """
-        if is_polarity_shifter(word) or is_polarity_shifter(lemma):
-            return False
-        pos = self.pos_of_tag(tag)
-        if pos is None:
-            return True
-        mild = abs(self.score(word, pos, lemma) or 0.0) < OPINIONATED
-        return mild and not self.is_laden(word, tag, lemma)
+        amplifies = BOOSTER_DICT.get(_normalise(word), 0) > 0
+        return not is_polarity_shifter(word) and (amplifies or not self.is_laden(word, tag, lemma))
 
     def may_fit(self, word: str, tag: str) -> bool:
         """Whether a word may be inserted with a tag, by its spelling alone; False is certain.

@@ -90,6 +90,7 @@ def choose(
     per_seed: int,
     seed: int,
     domain_words: Collection[str] | None = None,
+    limits_authors: bool = True,
 ) -> dict[str, list[Expansion]]:
     """Choose each seed's expansions in a suite, those first that add what the chosen ones lack.
 
@@ -107,6 +108,7 @@ def choose(
         domain_words: what the domain speaks of; None if classes do not count, and of words only
             those that are inserted together: so it is where annotators read sentences alone, and
             left too few.
+        limits_authors: whether what the author of a sentence wrote there counts, too.
 
     Returns:
         For each seed its expansions, in the order they were chosen.
@@ -114,7 +116,10 @@ def choose(
     of_seed: defaultdict[str, list[_Candidate]] = defaultdict(list)
     for expansion in expansions:
         key = shuffle_key(seed, "choose", expansion.id)
-        features = (*_features(expansion), *_limited(expansion, domain_words))
+        limited: tuple[frozenset[Feature], frozenset[Feature]] = (frozenset(), frozenset())
+        if limits_authors or expansion.extension.origin != "attested":
+            limited = _limited(expansion, domain_words)
+        features = (*_features(expansion), *limited)
         of_seed[expansion.seed_id].append(_Candidate(expansion, *features, key))
     ordered = sorted(
         seeds, key=lambda id: (len(of_seed[id]), shuffle_key(seed, "order of seeds", id))

@@ -7,6 +7,7 @@ the origin, an extension must have the right tags, be neutral, and be parsed as 
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -87,7 +88,7 @@ def masked_extensions(
                 sentence_id(source.text),
                 source.parsed,
                 grammar,
-                most=masks,
+                most=masks if collocations is None else sys.maxsize,
                 masks_per_sentence=masks_per_sentence,
                 tags=tags,
                 seed=seed,
@@ -110,7 +111,7 @@ def masked_extensions(
                 else fitting(tag) & collocations.fitting(source.parsed.tokens, place, tag)
                 for place, tag in zip(each.places, each.tags, strict=True)
             ]
-        of_source[:] = [each for each in of_source if all(chosen[each.text, each.tags])]
+        of_source[:] = [each for each in of_source if all(chosen[each.text, each.tags])][:masks]
     of_all = [masked_sentence for of_source in masked for masked_sentence in of_source]
     fillings = iter(
         fill(

@@ -6,13 +6,13 @@ one of its modifiers too, the shortened sentence is a seed's, and the author's o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
-from s2lct.builder.language.fluency import clashes
-from s2lct.builder.language.grammar import Node, ReferenceGrammar, connectives
-from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.language.fluency import DEGREE, clashes
+from s2lct.builder.language.grammar import WORD_TAGS, Node, ReferenceGrammar, connectives
+from s2lct.builder.language.lexicon import POSTDETERMINERS, Lexicon
 from s2lct.builder.records import (
     Extension,
     InsertedWord,
@@ -38,6 +38,8 @@ _NAMES = frozenset({"NNP", "NNPS"})
 _PREDICATES = frozenset({"ADJP", "NP", "VP", "SBAR", "S", "PP", "ADVP"})
 _ADJUNCT_CLAUSES = frozenset({"that", "which", "who", "whose", "where", "when", "as", "while"})
 _CONJUNCTS = frozenset({"NP", "NN", "NNS", "NNP", "VP", "ADJP", "JJ", "PP", "S", "SBAR", "ADVP"})
+_ADJUNCTS = frozenset({"PP", "SBAR", "S", "ADVP", ",", ".", "CC"})
+_QUOTES = frozenset("\"“”'()")
 _CONJUNCTION = 3
 """Conjunct, conjunction, conjunct."""
 MOST_OF_A_HEAD = 0.15
@@ -75,6 +77,8 @@ def reductions(
     grammar: ReferenceGrammar,
     lexicon: Lexicon,
     attached: Mapping[Attachment, float],
+    *,
+    of_others: bool = False,
 ) -> list[Reduction]:
     """Every way to shorten a sentence by one neutral modifier or adjunct.
 
@@ -84,7 +88,12 @@ def reductions(
         lexicon: says what is neutral.
         attached: in what share of a head's occurrences a phrase that begins with a word hangs on
             it; those of which it has many are its complements, which stay.
+        of_others: whether nobody may read what is left: then verbs and nouns keep more.
     """
+
+    def is_neutral(part: Sequence[Token]) -> bool:
+        return all(lexicon.leaves_label(token.text, token.tag, token.lemma) for token in part)
+
     found: dict[str, Reduction] = {}
     for node in sentence.tree.nodes():
         for number, child in enumerate(node.children):
@@ -92,19 +101,24 @@ def reductions(
                 continue
             if _stays(sentence.tokens, node, number, attached):
                 continue
-            if not _is_neutral(sentence.tokens[child.start : child.end], lexicon):
+            if of_others and _is_needed(sentence.tokens, node, number):
+                continue
+            if not is_neutral(sentence.tokens[child.start : child.end]):
                 continue
             reduction = _without(sentence, node, number, grammar)
             if reduction is not None:
                 found.setdefault(reduction.text, reduction)
-        reduction = _without_conjunct(sentence, node, grammar, lexicon)
+        reduction = _without_conjunct(sentence, node, grammar, is_neutral)
         if reduction is not None:
             found.setdefault(reduction.text, reduction)
     return list(found.values())
 
 
 def _without_conjunct(
-    sentence: ParsedSentence, node: Node, grammar: ReferenceGrammar, lexicon: Lexicon
+    sentence: ParsedSentence,
+    node: Node,
+    grammar: ReferenceGrammar,
+    is_neutral: Callable[[Sequence[Token]], bool],
 ) -> Reduction | None:
     """The sentence without the second of two conjuncts, where nothing agrees with both."""
     labels = node.child_labels
@@ -119,7 +133,7 @@ def _without_conjunct(
     removed = sentence.tokens[first.start : node.end]
     if sentence.tokens[node.children[-2].start].text.lower() not in ("and", "or"):
         return None
-    if not _is_neutral(removed, lexicon):
+    if not is_neutral(removed):
         return None
     rest = labels[: -2 - comma]
     adjoined = rest == (node.label,) and grammar.counts.get((node.label, labels))
@@ -178,6 +192,29 @@ def _stays(
     return False
 
 
+def _is_needed(tokens: Sequence[Token], node: Node, number: int) -> bool:
+    """Whether what is left could lack a child.
+
+    What stands first behind a verb may be its complement, a noun before a noun makes one thing with
+    it, and a word of degree may have a clause that says of what degree: *so … that*.
+    """
+    child, labels = node.children[number], node.child_labels
+    if node.label == "VP":
+        is_before = child.label in ("ADVP", "RB") and not _ADJUNCTS.issuperset(
+            labels[number + 1 :][:1]
+        )
+        return not is_before and _PREDICATES.isdisjoint({*labels[:number]} - {"ADVP"})
+    first = tokens[child.start].text.lower()
+    around = {token.text for token in tokens[child.start - 1 : child.end + 1]}
+    return (
+        (child.is_word and WORD_TAGS.isdisjoint(labels[number + 1 :]))
+        or child.label == "NN"
+        or first in DEGREE
+        or (node.label == "NP" and first in POSTDETERMINERS)
+        or not _QUOTES.isdisjoint(around)
+    )
+
+
 def head_of(tokens: Sequence[Token], node: Node, number: int) -> str | None:
     """The lemma of the head that a child modifies, as far as the tree tells."""
     if node.label == "NP" and (node.children[number].is_word or number == 0):
@@ -195,10 +232,6 @@ def head_before(tokens: Sequence[Token], before: Sequence[Node]) -> str | None:
             nouns = [t for t in tokens[child.start : child.end] if t.tag[:2] in ("NN", "PR")]
             return nouns[-1].lemma.lower() if nouns else None
     return None
-
-
-def _is_neutral(tokens: Sequence[Token], lexicon: Lexicon) -> bool:
-    return all(lexicon.is_mild(token.text, token.tag, token.lemma) for token in tokens)
 
 
 def _without(
@@ -252,14 +285,17 @@ def shortened(
     grammar: ReferenceGrammar,
     lexicon: Lexicon,
     attached: Mapping[Attachment, float],
+    *,
+    of_others: bool = False,
 ) -> dict[str, tuple[Extension, ...]]:
     """Shorter forms of an author's sentence, the shortest first, each with what extends it.
 
-    Up to `MOST_LEFT_OUT` parts are left out; the extensions have one or two of them back.
+    Up to `MOST_LEFT_OUT` parts are left out; the extensions have one or two of them back. The
+    arguments are those of `reductions`.
     """
     found = [
         reduction
-        for reduction in reductions(sentence, grammar, lexicon, attached)
+        for reduction in reductions(sentence, grammar, lexicon, attached, of_others=of_others)
         if reduction.removed.strip(", ").lower() not in connectives()
     ]
     parts = sorted(found, key=lambda reduction: reduction.first)
