@@ -136,7 +136,7 @@ def test_a_sentence_of_two_labels_in_two_corpora_makes_no_seed(
 
 
 def test_many_seeds_are_no_fewer_than_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("s2lct.builder.fluent_form.PAIRINGS", 5)
+    monkeypatch.setattr("s2lct.builder.pool.PAIRINGS", 5)
     corpus = tmp_path / "films.csv"
     names = [f"{first}{last}" for first in "bdfg" for last in "aeiou"]
     texts = [f"The {name} and the film are lovely." for name in names]
