@@ -190,7 +190,9 @@ class Draw:
         seeds: dict[str, list[Seed]] = {each.id: [] for each in self._form.capabilities}
         for seed in (hoped_for := self._hoped_for(annotations)):
             seeds[seed.capability].append(seed)
-        made = _cases(hoped_for, defaultdict(str)) + families(self._form, seeds, annotations)
+        made = _cases(hoped_for, defaultdict(str)) + families(
+            self._form, seeds, _Hopeful(annotations, ())
+        )
         items = unread(made, annotations)
         readings = len(items) * (1 + LIKELY)
         tokens = sum(len(item.text) / CHARACTERS_A_TOKEN + TOKENS_BESIDE for item in items)
@@ -200,11 +202,10 @@ class Draw:
         config = self._form.inputs.config
         few = [f"{id} {len(some)}" for id, some in seeds.items() if len(some) < config.seeds / 2]
         if few and config.is_of_others:
+            names = ", ".join(few)
+            hint = "LC1 and LC5 need neutral ones, which --neutral csv:FILE adds"
             logger.warning(
-                "few sentences fit, for %s seeds each: %s; LC1 and LC5 need neutral ones, which "
-                "--neutral csv:FILE adds",
-                config.seeds,
-                ", ".join(few),
+                "few sentences fit, for %s seeds each: %s; %s", config.seeds, names, hint
             )
 
 
