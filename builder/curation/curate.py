@@ -194,19 +194,15 @@ class Draw:
             self._form, seeds, _Hopeful(annotations, ())
         )
         items = unread(made, annotations)
-        readings = len(items) * (1 + LIKELY)
         tokens = sum(len(item.text) / CHARACTERS_A_TOKEN + TOKENS_BESIDE for item in items)
-        told = (readings, tokens * (1 + LIKELY), len(made) - len(items) * (1 - LIKELY**2))
-        rounded = (f"{number:,.0f}" for number in told)
-        logger.warning("about %s readings (%s tokens of language models) for %s cases", *rounded)
+        readings, tokens = len(items) * (1 + LIKELY), tokens * (1 + LIKELY)
+        told = f"about {readings:,.0f} readings ({tokens:,.0f} tokens of language models)"
+        logger.warning("%s for %.0f cases", told, len(made) - len(items) * (1 - LIKELY**2))
         config = self._form.inputs.config
         few = [f"{id} {len(some)}" for id, some in seeds.items() if len(some) < config.seeds / 2]
         if few and config.is_of_others:
-            names = ", ".join(few)
-            hint = "LC1 and LC5 need neutral ones, which --neutral csv:FILE adds"
-            logger.warning(
-                "few sentences fit, for %s seeds each: %s; %s", config.seeds, names, hint
-            )
+            told = f"few sentences fit, for {config.seeds} seeds each: {', '.join(few)}"
+            logger.warning("%s; LC1 and LC5 need neutral ones: --neutral csv:FILE", told)
 
 
 class _Hopeful(Annotations):
