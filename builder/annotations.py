@@ -22,8 +22,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from s2lct.errors import BuildError, S2lctWarning
 from s2lct.files import as_json_lines, check_file_out, sha256_of, write_bytes
-from s2lct.identity import content_id
 from s2lct.labels import Label
+from s2lct.suite.annotation import trap_of
 from s2lct.suite.other_suites import rows_of_file
 from s2lct.suite.read import faults_in
 
@@ -65,11 +65,6 @@ class Annotation(BaseModel):
     sentence: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")] | None = None
 
 
-def trap_of(id: str) -> str:
-    """The id of the trap that is made of something."""
-    return content_id("trap", id)
-
-
 class Annotations:
     """Annotations by what they are about, without those of careless annotators.
 
@@ -78,11 +73,13 @@ class Annotations:
 
     Attributes:
         careless: who called too many traps natural, and what to say of that, by annotator.
+        is_hopeful: whether what nobody refused passes.
         reached: ids of the sentences, and of the texts with masks, of which something was made
             that passes; None where that is not known. What is not among them needs no models.
     """
 
     reached: frozenset[str] | None = None
+    is_hopeful = False
 
     def __init__(self, annotations: Iterable[Annotation]) -> None:
         of_id: defaultdict[str, dict[str, Annotation]] = defaultdict(dict)
@@ -173,7 +170,7 @@ class Annotations:
 
     @cached_property
     def in_cases(self) -> frozenset[str]:
-        """The ids of longer sentences in whose cases annotators found no fault."""
+        """The ids of sentences in whose cases annotators found no fault."""
         return frozenset(
             each.sentence
             for found in self._of_id.values()
@@ -182,6 +179,13 @@ class Annotations:
             for each in found.values()
             if each.sentence
         )
+
+    @cached_property
+    def in_faulty_cases(self) -> frozenset[str]:
+        """The ids of sentences that stood in two unnatural cases or more, and in no good one."""
+        worst = (min(some.values(), key=lambda one: one.natural) for some in self._of_id.values())
+        faulty = Counter(each.sentence for each in worst if each.sentence and each.natural < BEST)
+        return frozenset(id for id, number in faulty.items() if number > 1) - self.in_cases
 
     def agreement(self) -> tuple[int, float, float]:
         """Of texts by two annotators: how many, and how often label and grade are the same."""

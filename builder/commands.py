@@ -235,6 +235,10 @@ def curate(
         str,
         of_annotators(help="Environment variable that holds the server's key."),
     ] = "",
+    budget: Annotated[
+        Count | None,
+        of_annotators(help="Most texts that --model reads; what was read is kept."),
+    ] = None,
     answers: Annotated[
         Path | None,
         of_annotators(
@@ -268,13 +272,14 @@ def curate(
     for fault, is_there in faults.items():
         if is_there:
             raise OptionError(fault, hint="s2lct curate --help says what goes together")
-    for name in ("base_url", "model", "api_key_env", "answers", "annotator"):
+    for name in ("base_url", "model", "api_key_env", "budget", "answers", "annotator"):
         del given[name]
     config = _config(given)
     key = os.environ[api_key_env] if api_key_env else None
     return curate_corpus(
         config,
         models=[LanguageModel(name, base_url, key) for name in model],
+        budget=budget,
         answers=answers,
         annotator=annotator or "",
     )

@@ -80,15 +80,14 @@ class FluentForm:
 
     @property
     def is_unread(self) -> bool:
-        """Whether nobody has read the corpus."""
-        return self.annotations is None and self.inputs.config.is_of_others
+        """Whether nobody has read the corpus, or is to read what is drawn of it."""
+        known = self.annotations
+        return self.inputs.config.is_of_others and (known is None or known.is_hopeful)
 
     def select(self, rules: Sequence[SearchRule], candidates: Sequence[Sentence]) -> list[Source]:
         """Those of a slot's candidates that meet one of its rules, parsed."""
-        models = self.models
-        met = search.that_meet(
-            candidates, rules, models.tagger, models.parser, self.inputs.lexicon, parsed=True
-        )
+        tools = self.models.tagger, self.models.parser, self.inputs.lexicon
+        met = search.that_meet(candidates, rules, *tools, parsed=True)
         return self._sound([Source(sentence, parsed) for sentence, parsed in met if parsed])
 
     def _sound(self, sources: Sequence[Source]) -> list[Source]:
@@ -101,8 +100,10 @@ class FluentForm:
         return [each for each in sound if opinion_of[each.text].bears_out(each.sentence.label)]
 
     def passes(self, id: str, label: Label) -> bool:
-        """Whether annotators passed a sentence; so it is where nobody annotated."""
-        return self.annotations is None or self.annotations.passes(id, {label})
+        """Whether annotators passed a sentence, or a case of it; so it is where nobody did."""
+        if self.annotations is None or self.annotations.passes(id, {label}):
+            return True
+        return self.inputs.config.is_of_others and id in self.annotations.in_cases
 
     def _is_good(self, id: str, label: Label) -> bool:
         """Whether annotators passed a sentence, by itself or in a case."""
@@ -146,9 +147,8 @@ class FluentForm:
             label = source.sentence.label
             passed = [text for text in found if self._is_good(sentence_id(text), label)]
             candidates += [(source, text, found[text]) for text in passed[:SHORTER_FORMS]]
-        parsed = parsed_sentences(
-            [text for _, text, _ in candidates], self.models.tagger, self.models.parser
-        )
+        texts = [text for _, text, _ in candidates]
+        parsed = parsed_sentences(texts, self.models.tagger, self.models.parser)
         shorter_forms = [
             (source.text, Source(source.sentence, shorter, longer))
             for (source, _, longer), shorter in zip(candidates, parsed, strict=True)
@@ -409,7 +409,7 @@ class FluentForm:
             per_seed=self.inputs.config.expansions,
             seed=self.inputs.config.seed,
             domain_words=self.inputs.domain.own_words if is_varied else None,
-            limits_authors=not self.is_unread,
+            limits_authors=not self.inputs.config.is_of_others,
         )
         return {
             capability.id: self._families(capability, seeds[capability.id], chosen)

@@ -118,7 +118,8 @@ def show_curated(
         second = sum(bool(drawn.annotations.of(item.id)) for item in left)
         numbers = (len(drawn.candidates) - len(left), len(left) - second, second)
         rows.append([drawn.round, *(f"{number:,}" for number in numbers)])
-    rows += [[waiting, "–", "–", "–"] for waiting in ROUNDS[len(curated.rounds) :]]
+    waiting = ROUNDS[ROUNDS.index(curated.rounds[-1].round) + 1 :]
+    rows += [[round, "–", "–", "–"] for round in waiting]
     console.print(Table(["", "passed", "for a first\nannotator", "for a second\nannotator"], rows))
     last = curated.rounds[-1]
     if curated.is_finished:

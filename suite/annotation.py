@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+import random
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from s2lct.errors import AnnotationError
+from s2lct.identity import content_id, rng_for, shuffle_key
 from s2lct.plain_text import as_csv, plain
 from s2lct.suite.other_suites import rows_of_file
 from s2lct.tables import page_templates
@@ -14,6 +16,11 @@ from s2lct.tables import page_templates
 TABLE_MARK = "i"
 """Before an id in a table: spreadsheets take hexadecimal ids for numbers."""
 _LONGEST_SHOWN = 40
+TRAPS = 0.05
+"""Share of a sheet that is broken sentences: an annotator who passes them is not reading."""
+LEAST_TRAPS = 2
+"""In a sheet, however short it is."""
+_OPENING = frozenset({"a", "an", "the", "this", "of", "to", "in", "with", "for", "and", "but"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,3 +165,37 @@ def read_annotations(
                     hint="keep one of the two, or give two annotators different names",
                 )
     return [annotation for annotation, _ in found.values()]
+
+
+def trap_of(id: str) -> str:
+    """The id of the trap that is made of something."""
+    return content_id("trap", id)
+
+
+def in_reading_order(items: Iterable[Item], seed: int) -> list[Item]:
+    """In a random order, so that forms of one sentence stand apart."""
+    return sorted(items, key=lambda item: shuffle_key(seed, "read", item.id))
+
+
+def with_traps(items: Sequence[Item], seed: int) -> list[Item]:
+    """The items in a random order, among traps: sentences with three words in the wrong order."""
+    rng = rng_for(seed, "traps", *(item.id for item in items))
+    long = [item for item in items if _places(item.text.split())]
+    wanted = min(len(long), max(LEAST_TRAPS, round(TRAPS * len(items))))
+    traps = [_broken(item, rng) for item in rng.sample(long, wanted)]
+    mixed = [*items, *traps]
+    rng.shuffle(mixed)
+    return mixed
+
+
+def _broken(item: Item, rng: random.Random) -> Item:
+    words = item.text.split()
+    at = rng.choice(_places(words))
+    words[at : at + 3] = reversed(words[at : at + 3])
+    return replace(item, id=trap_of(item.id), text=" ".join(words))
+
+
+def _places(words: Sequence[str]) -> list[int]:
+    """Where three words can be turned round; if possible, from one that opens a phrase."""
+    places = [n for n in range(1, len(words) - 3) if words[n].lower() != words[n + 2].lower()]
+    return [n for n in places if words[n].lower() in _OPENING] or places

@@ -13,15 +13,14 @@ from s2lct.builder.annotations import (
     AnnotationFile,
     Annotations,
     read_reached,
-    trap_of,
     write_reached,
 )
 from s2lct.builder.config import SHIPPED_ANNOTATIONS
 from s2lct.builder.curation.language_models import annotations_in
-from s2lct.builder.curation.sheets import Candidate, unread, with_traps
+from s2lct.builder.curation.sheets import Candidate, unread
 from s2lct.errors import S2lctError
 from s2lct.identity import content_id
-from s2lct.suite.annotation import Item
+from s2lct.suite.annotation import Item, trap_of, with_traps
 
 IDS = [content_id("verdict", str(number)) for number in range(40)]
 LABELS = ("negative", "neutral", "positive")

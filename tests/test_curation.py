@@ -19,7 +19,7 @@ from test_build import build
 from typer.testing import CliRunner, Result
 
 import s2lct
-from s2lct.builder.annotations import Annotation, AnnotationFile, Annotations, trap_of
+from s2lct.builder.annotations import Annotation, AnnotationFile, Annotations
 from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.curation.curate import curate
@@ -31,10 +31,12 @@ from s2lct.cli.main import app
 from s2lct.errors import BuildError, OptionError, S2lctError
 from s2lct.files import locked
 from s2lct.identity import content_id
-from s2lct.suite.annotation import Item
+from s2lct.suite.annotation import Item, trap_of
 
 TESTS = Path(__file__).parent
 NAMES = ("LC2", "LC4", "LC10")
+WHOLE = ROUNDS[1:]
+"""Of a corpus of one's own no sentence is read by itself."""
 KEY = "sk-a-key-of-nobody"
 _GOOD = "charming delightful lovely wonderful beautiful brilliant happy great excellent touching"
 _BAD = "dull ugly horrible waste stupid terrible awful ruins bad worse boring mess bore"
@@ -106,7 +108,7 @@ def test_what_readers_passed_is_built(corpus_path: Path, tmp_path: Path) -> None
     curated = curate(config, models=[first, second])
     assert curated.is_finished
     assert not curated.sheets
-    assert [drawn.round for drawn in curated.rounds] == list(ROUNDS)
+    assert [drawn.round for drawn in curated.rounds] == list(WHOLE)
     rows = rows_of(config, tmp_path / "suite")
     seeds = [row for row in rows if row["kind"] == "seed"]
     assert Counter(row["capability"] for row in seeds) == dict.fromkeys(NAMES, 3)
@@ -117,9 +119,8 @@ def test_what_readers_passed_is_built(corpus_path: Path, tmp_path: Path) -> None
         if row["kind"] != "seed" or row["template"]:  # whole cases
             assert row["kind"] != "seed" or not row["text"].startswith("Is ")
             assert {one.annotator for one in annotations.of(row["id"])} == {"a", "b"}
-            continue
-        for source in row["sources"]:
-            assert len(annotations.of(sentence_id(source["used"]))) == 2
+        else:
+            assert len(annotations.of(sentence_id(row["text"]))) == 2
 
     # The second reader got what the first passed alone.
     assert not any(re.search(first.refused, text) for text in second.read_texts.values())
@@ -160,6 +161,39 @@ def test_texts_without_a_readable_answer_do_not_hold_up_the_rest(
     texts = first.read_texts
     assert {id for id in texts if asked[id] > 1} == {id for id in texts if "ugly" in texts[id]}
     assert max(asked.values()) == 2
+
+
+def test_no_more_is_read_than_the_budget_and_what_is_read_is_built(
+    corpus_path: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = People("a"), People("b")
+    config = config_for(corpus_path, tmp_path, capabilities=(*NAMES, "LC5"))
+    curated = curate(config, models=[first, second], budget=12)
+    assert not curated.is_finished
+    assert 0 < len(first.read_texts) + len(second.read_texts) <= 12
+    # It says before what it costs, and what it will not mend.
+    expected = re.search(
+        r"about ([\d,]+) readings \(([\d,]+) tokens .* ([\d,]+) cases", caplog.text
+    )
+    assert expected is not None
+    readings, tokens, cases = (int(each.replace(",", "")) for each in expected.groups())
+    assert readings > 12
+    assert tokens > readings
+    assert readings > cases > 0
+    assert "--neutral" not in caplog.text
+    # Of each capability something, and that was read by both.
+    rows = rows_of(config, tmp_path / "suite")
+    assert {row["capability"] for row in rows} == set(NAMES)
+    assert curate(config, models=[first, second]).is_finished
+
+
+def test_capabilities_that_a_corpus_has_nothing_for_are_named_before(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    corpus = tmp_path / "own.csv"
+    corpus.write_text("text,label\nThe plot is a stupid and ugly mess.,negative\n")
+    curate(config_for(corpus, tmp_path, capabilities=("LC1", "LC4")))
+    assert re.search("LC1 0.*--neutral", caplog.text)
 
 
 # People, who fill sheets.
@@ -208,7 +242,7 @@ def test_two_people_fill_sheets_until_all_is_read(
             shown = run(*command, "--answers", own, "--annotator", reader)
             assert shown.exit_code == 0, shown.output
     assert "All is read" in shown.output
-    assert list(dict.fromkeys(seen)) == list(ROUNDS)
+    assert list(dict.fromkeys(seen)) == list(WHOLE)
     assert rows_of(config_for(corpus_path, tmp_path), tmp_path / "suite")
     # The same answers again add nothing.
     before = annotations.read_bytes()

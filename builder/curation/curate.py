@@ -1,14 +1,18 @@
-"""Have annotated what a build would draw, in three rounds.
+"""Have annotated what a build would draw, what a suite gains most by first.
 
-First the sentences, whole and shortened; then the cases made of sentences that passed; then whole
-cases with something inserted, and contrasts.
+First the cases that are seeds; then whole cases with something inserted, and contrasts. Sentences
+are read by themselves only where those before them were: in the corpora of the shipped suites.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import logging
+import sys
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 
 from s2lct.builder.annotations import AnnotationFile, Annotations
@@ -19,11 +23,9 @@ from s2lct.builder.curation.sheets import (
     ROUNDS,
     Candidate,
     Round,
-    in_reading_order,
     read_sheets,
     take_answers,
     unread,
-    with_traps,
     write_sheets,
 )
 from s2lct.builder.fluent_form import FluentForm
@@ -33,11 +35,15 @@ from s2lct.errors import BuildError
 from s2lct.files import check_folder_out, locked
 from s2lct.labels import Label
 from s2lct.progress import bar
-from s2lct.suite.annotation import Item
+from s2lct.suite.annotation import Item, in_reading_order, with_traps
 
-SPARE = 2
-"""Seeds whose parts are handed out, for each that a build still lacks: some are refused."""
 ITEMS_A_REQUEST = 40
+ITEMS_A_BLOCK = 120
+"""Read by one model, and what it passes by the next, before others are read."""
+LIKELY = 0.7
+"""Share of texts that an annotator is expected to pass."""
+CHARACTERS_A_TOKEN, TOKENS_BESIDE = 4, 30
+logger = logging.getLogger(__name__)
 TIMES_ASKED = 2
 """Of an item whose answer cannot be read."""
 
@@ -48,8 +54,7 @@ class DrawnRound:
 
     Attributes:
         round: which.
-        candidates: what a build of the same options would use if all of it passed; unless it did,
-            also what takes the place of what is refused.
+        candidates: what a build of the same options would use if all of it passed.
         annotations: what was found so far.
     """
 
@@ -84,13 +89,14 @@ class Curated:
     @property
     def is_finished(self) -> bool:
         """Whether every round is."""
-        return len(self.rounds) == len(ROUNDS) and self.rounds[-1].is_finished
+        return self.rounds[-1].round == ROUNDS[-1] and self.rounds[-1].is_finished
 
 
 def curate(
     config: BuildConfig,
     *,
     models: Sequence[LanguageModel] = (),
+    budget: int | None = None,
     answers: Path | None = None,
     annotator: str = "",
 ) -> Curated:
@@ -100,6 +106,7 @@ def curate(
         config: the options of the build that is to have the annotations. Of its files of
             annotations the first is appended to; ``out`` is the folder for sheets.
         models: language models that annotate now.
+        budget: most texts that they read, all of them together; None for no limit.
         answers: a file of answers to earlier sheets.
         annotator: whose answers these are; without answers, who the sheets are for.
 
@@ -119,8 +126,9 @@ def curate(
         inputs = read_inputs(config)
         models_kept = opened.enter_context(kept_models(inputs))
         draw = Draw(FluentForm(inputs, inputs.capabilities, models_kept, None))
+        draw.forecast(file.annotations)
         if models:
-            annotate(draw, models, file, seed=config.seed)
+            annotate(draw, models, file, seed=config.seed, budget=budget)
         rounds = tuple(draw.rounds(file.annotations))
         sheets: list[Path] = []
         if items := rounds[-1].left(annotator):
@@ -148,106 +156,133 @@ class Draw:
             annotations: what was found so far.
             without: ids of texts that are not drawn.
         """
-        needed: list[Seed] = []
-        spare: list[Seed] = []
-        wanted = self._form.inputs.config.seeds
-        passed = self._seeds(annotations, wanted)
-        hopeful = self._seeds(_Hopeful(annotations, without), SPARE * wanted)
-        for capability, seeds in passed.items():
-            missing = wanted - len(seeds)
-            ids = {seed.id for seed in seeds}
-            others = [seed for seed in hopeful[capability] if seed.id not in ids]
-            needed += [*seeds, *others[:missing]]
-            spare += others[missing : SPARE * missing]
+        seeds = self._hoped_for(annotations, without)
         about = {each.id: each.raters or each.title for each in self._form.capabilities}
-        makers: dict[Round, Callable[[Sequence[Seed]], list[Candidate]]] = {
-            "sentences": _sentences,
-            "cases": lambda seeds: _cases(seeds, about),
-            "families": lambda seeds: [
-                each
-                for each in families(self._form, passed, annotations)
-                if each.item.id not in without
-            ],
-        }
-        for round, made_of in makers.items():
-            candidates = made_of(needed)
-            is_finished = not unread(candidates, annotations)
-            if not is_finished and round in ("sentences", "cases"):
-                candidates = made_of([*needed, *spare])
-            yield DrawnRound(round, candidates, annotations)
-            if not is_finished:
+        for round in ROUNDS[self._form.inputs.config.is_of_others :]:
+            if round == "sentences":
+                candidates = _sentences(seeds)
+            elif round == "cases":
+                candidates = _cases(seeds, about)
+            else:
+                found = families(self._form, self._seeds(annotations), annotations)
+                candidates = [each for each in found if each.item.id not in without]
+            yield (drawn := DrawnRound(round, candidates, annotations))
+            if not drawn.is_finished:
                 return
 
-    def _seeds(self, annotations: Annotations, most: int) -> dict[str, list[Seed]]:
-        """Up to so many seeds of each capability that pass."""
-        inputs = self._form.inputs
-        inputs = replace(inputs, config=inputs.config.model_copy(update={"seeds": most}))
-        form = replace(self._form, inputs=inputs, annotations=annotations)
-        return {each.id: form.compose(each) for each in form.capabilities}
+    def _hoped_for(self, annotations: Annotations, without: Collection[str] = ()) -> list[Seed]:
+        """Seeds that passed, and in place of those that lack, what may; capabilities in turn."""
+        passed, hopeful = self._seeds(annotations), self._seeds(_Hopeful(annotations, without))
+        most = self._form.inputs.config.seeds
+        groups = [
+            list({seed.id: seed for seed in (*seeds, *hopeful[id])}.values())[:most]
+            for id, seeds in sorted(passed.items(), key=lambda item: len(item[1]))
+        ]
+        return [seed for turn in zip_longest(*groups) for seed in turn if seed is not None]
+
+    def _seeds(self, annotations: Annotations) -> dict[str, list[Seed]]:
+        """The seeds of each capability that pass."""
+        form = replace(self._form, annotations=annotations)
+        return form.compose_all()
+
+    def forecast(self, annotations: Annotations) -> None:
+        """Tell how much is to be read for about how many cases, and what will be nearly empty."""
+        seeds: dict[str, list[Seed]] = {each.id: [] for each in self._form.capabilities}
+        for seed in (hoped_for := self._hoped_for(annotations)):
+            seeds[seed.capability].append(seed)
+        made = _cases(hoped_for, defaultdict(str)) + families(
+            self._form, seeds, _Hopeful(annotations, ())
+        )
+        items = unread(made, annotations)
+        tokens = sum(len(item.text) / CHARACTERS_A_TOKEN + TOKENS_BESIDE for item in items)
+        readings, tokens = len(items) * (1 + LIKELY), tokens * (1 + LIKELY)
+        told = f"about {readings:,.0f} readings ({tokens:,.0f} tokens of language models)"
+        logger.warning("%s for %.0f cases", told, len(made) - len(items) * (1 - LIKELY**2))
+        config = self._form.inputs.config
+        few = [f"{id} {len(some)}" for id, some in seeds.items() if len(some) < config.seeds / 2]
+        if few and config.is_of_others:
+            told = f"few sentences fit, for {config.seeds} seeds each: {', '.join(few)}"
+            logger.warning("%s; LC1 and LC5 need neutral ones: --neutral csv:FILE", told)
 
 
 class _Hopeful(Annotations):
     """Annotations by which all passes that is not refused, apart from some ids."""
 
+    is_hopeful = True
+
     def __init__(self, annotations: Annotations, without: Collection[str]) -> None:
-        self._annotations, self._without = annotations, without
-        self.in_cases = annotations.in_cases
+        super().__init__(())
+        self._annotations = annotations
+        self._without = annotations.in_faulty_cases.union(without)
 
     def passes(self, id: str, labels: Collection[Label]) -> bool:
         """Whether it may still pass; see `Annotations.passes`."""
         return id not in self._without and self._annotations.state(id, labels) != "refused"
 
 
-def _sentence(text: str, label: Label) -> Candidate:
-    return Candidate(Item(id=sentence_id(text), text=text), frozenset({label}))
-
-
 def _sentences(seeds: Iterable[Seed]) -> list[Candidate]:
     sources = {source.text: source for seed in seeds for source in seed.sources}
-    return [_sentence(text, source.sentence.label) for text, source in sources.items()]
-
-
-def _cases(seeds: Iterable[Seed], about: Mapping[str, str]) -> list[Candidate]:
-    """Those of seeds that are more than a sentence."""
     return [
-        Candidate(Item(seed.id, seed.text, description=about[seed.capability]), seed.labels)
-        for seed in seeds
-        if seed.template
+        Candidate(Item(id=sentence_id(text), text=text), frozenset({source.sentence.label}))
+        for text, source in sources.items()
     ]
 
 
+def _cases(seeds: Iterable[Seed], about: Mapping[str, str]) -> list[Candidate]:
+    """Whole cases; that of a bare sentence has the sentence's id."""
+    found: dict[str, Candidate] = {}
+    for seed in seeds:
+        sentence = sentence_id(seed.sources[0].text)
+        id, inside = (seed.id, sentence) if seed.template else (sentence, "")
+        item = Item(id, seed.text, description=about[seed.capability], sentence=inside)
+        found.setdefault(id, Candidate(item, seed.labels))
+    return list(found.values())
+
+
 def annotate(
-    draw: Draw, models: Sequence[LanguageModel], file: AnnotationFile, *, seed: int
+    draw: Draw,
+    models: Sequence[LanguageModel],
+    file: AnnotationFile,
+    *,
+    seed: int,
+    budget: int | None = None,
 ) -> None:
     """Have models annotate round after round, until there is nothing more that they can.
 
-    The first annotates everything, the others what one before them passed. What stands in the file
-    is not asked again.
+    Of a block the first annotates everything, the others what one before them passed. What stands
+    in the file is not asked again.
 
     Args:
         draw: says what is to be annotated.
         models: the models.
         file: takes their annotations after every request.
         seed: of the order of items and traps.
+        budget: most texts that they read together, traps aside.
 
     Raises:
         BuildError: a model does not answer, calls too many traps natural, or gives answers that
             cannot be read.
     """
     unanswered: set[str] = set()
-    is_open = True
-    while is_open:
-        is_open = False
+    left, before = sys.maxsize if budget is None else budget, -1
+    while left > 0 and left != before:
+        before = left
         *_, drawn = draw.rounds(file.annotations, unanswered)
-        for model in models:
-            items = [
-                item
-                for item in unread(drawn.candidates, file.annotations, model.name)
-                if model is models[0] or file.annotations.of(item.id)
-            ]
-            if items:
-                is_open = True
-                unanswered |= _ask(items, drawn.round, model, file, seed=seed)
+        known = file.annotations
+        open_ones = [c for c in drawn.candidates if known.state(c.item.id, c.labels) == "open"]
+        open_ones.sort(key=lambda each: not known.of(each.item.id))
+        while open_ones and left > 0:
+            size = min(ITEMS_A_BLOCK, max(1, left // len(models)))
+            block, open_ones = open_ones[:size], open_ones[size:]
+            for model in models:
+                items = [
+                    item
+                    for item in unread(block, file.annotations, model.name)
+                    if model is models[0] or file.annotations.of(item.id)
+                ][:left]
+                if items:
+                    left -= len(items)
+                    unanswered |= _ask(items, drawn.round, model, file, seed=seed)
 
 
 def _ask(
@@ -256,12 +291,12 @@ def _ask(
     """Have a model annotate items; the ids of those without a readable answer."""
     progress = bar(f"{round}: {model.name}", len(items))
     left = in_reading_order(items, seed)
-    for attempt in range(TIMES_ASKED):
+    for _ in range(TIMES_ASKED):
         wanted, left = left, []
         for start in range(0, len(wanted), ITEMS_A_REQUEST):
             batch = wanted[start : start + ITEMS_A_REQUEST]
             found = model.annotate(with_traps(batch, seed))
-            if not found and attempt == 0:
+            if not found and not any(each.annotator == model.name for each in file.all):
                 raise BuildError(
                     f"{model.name}: no line of its answer to {len(batch)} texts could be read",
                     hint="choose a model that follows instructions; what was read is kept",

@@ -76,8 +76,11 @@ def _extended(
         source.text: source for group in seeds.values() for seed in group for source in seed.sources
     }
 
+    def is_good(extension: Extension, label: Label) -> bool:
+        return not annotations.is_hopeful and annotations.passes(extension.id, {label})
+
     def tried(extension: Extension, label: Label) -> bool:
-        if annotations.passes(extension.id, {label}):
+        if is_good(extension, label):
             return True
         is_open = annotations.state(extension.id, {label}) == "open"
         return is_open and extension.origin != "phrase" and extension.second is None
@@ -86,7 +89,7 @@ def _extended(
     passed: set[Extension] = set()
     for text, confirmed in form.confirmed(list(used.values()), tried):
         label = used[text].sentence.label
-        good = [each for each in confirmed if annotations.passes(each.extension.id, {label})]
+        good = [each for each in confirmed if is_good(each.extension, label)]
         others = [each for each in confirmed if each not in good]
         good = choose.that_leave_label(text, good, annotated=True, shifts=form.models.shifts)
         others = choose.that_leave_label(text, others, annotated=False, shifts=form.models.shifts)

@@ -6,9 +6,8 @@ An annotator sees the text, never how it was made nor what others found.
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Literal, get_args
@@ -18,20 +17,22 @@ from s2lct.builder.annotations import (
     AnnotationFile,
     Annotations,
     Answer,
-    trap_of,
 )
 from s2lct.errors import AnnotationError
 from s2lct.files import as_json_lines, whole_folder, write_text
-from s2lct.identity import fingerprint_of, rng_for, shuffle_key
+from s2lct.identity import fingerprint_of
 from s2lct.labels import Label
-from s2lct.suite.annotation import Form, Item, Question, read_annotations
+from s2lct.suite.annotation import (
+    Form,
+    Item,
+    Question,
+    in_reading_order,
+    read_annotations,
+    with_traps,
+)
 
 Round = Literal["sentences", "cases", "families"]
 ROUNDS: tuple[Round, ...] = get_args(Round)
-TRAPS = 0.05
-"""Share of a sheet that is broken sentences: an annotator who passes them is not reading."""
-LEAST_TRAPS = 2
-"""In a sheet, however short it is."""
 ITEMS_A_SHEET = 200
 ANSWERS: dict[str, Answer] = {
     "neg": "negative",
@@ -55,7 +56,6 @@ QUESTIONS = (
         about_item=True,
     ),
 )
-_OPENING = frozenset({"a", "an", "the", "this", "of", "to", "in", "with", "for", "and", "but"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,35 +76,6 @@ def unread(
         if annotations.state(each.item.id, each.labels) == "open"
         and (not annotator or annotator not in {a.annotator for a in annotations.of(each.item.id)})
     ]
-
-
-def in_reading_order(items: Iterable[Item], seed: int) -> list[Item]:
-    """In a random order, so that forms of one sentence stand apart."""
-    return sorted(items, key=lambda item: shuffle_key(seed, "read", item.id))
-
-
-def with_traps(items: Sequence[Item], seed: int) -> list[Item]:
-    """The items in a random order, among traps: sentences with three words in the wrong order."""
-    rng = rng_for(seed, "traps", *(item.id for item in items))
-    long = [item for item in items if _places(item.text.split())]
-    wanted = min(len(long), max(LEAST_TRAPS, round(TRAPS * len(items))))
-    traps = [_broken(item, rng) for item in rng.sample(long, wanted)]
-    mixed = [*items, *traps]
-    rng.shuffle(mixed)
-    return mixed
-
-
-def _broken(item: Item, rng: random.Random) -> Item:
-    words = item.text.split()
-    at = rng.choice(_places(words))
-    words[at : at + 3] = reversed(words[at : at + 3])
-    return replace(item, id=trap_of(item.id), text=" ".join(words))
-
-
-def _places(words: Sequence[str]) -> list[int]:
-    """Where three words can be turned round; if possible, from one that opens a phrase."""
-    places = [n for n in range(1, len(words) - 3) if words[n].lower() != words[n + 2].lower()]
-    return [n for n in places if words[n].lower() in _OPENING] or places
 
 
 def protocol(*, cases: bool) -> str:
