@@ -377,38 +377,26 @@ class FluentForm:
     def may_be_published(self, cases: Mapping[str, Collection[Label]]) -> Collection[str]:
         """Those of a capability's expansions, or of its contrasts, that may be published.
 
-        As soon as annotators read one of them as a whole, two must have passed each; until then it
-        counts what they found of the sentences in them.
-
         Args:
             cases: the labels that are right, by the case's id.
         """
-        annotations = self.annotations
-        if annotations is None or not self.whole or not any(map(annotations.of, cases)):
+        read = self.annotations
+        if read is None or not self.whole:
             return cases
-        return [id for id, labels in cases.items() if annotations.passes(id, labels)]
+        return {id for id, labels in cases.items() if read.passes(id, labels)}
 
     def choose(
         self, seeds: Mapping[str, Sequence[Seed]], expansions: Sequence[Expansion]
     ) -> dict[str, list[Family]]:
         """The families of each capability: seeds, the expansions to publish, contrasts."""
-        of_seed: defaultdict[str, list[Expansion]] = defaultdict(list)
-        for each in expansions:
-            # What was read in cases alone is known to be good there alone.
-            if not (self.whole and self.annotations) or any(map(self.annotations.of, each.ids)):
-                of_seed[each.seed_id].append(each)
-        passed: set[str] = set()
-        for group in seeds.values():
-            cases = {each.id: seed.labels for seed in group for each in of_seed[seed.id]}
-            passed.update(self.may_be_published(cases))
-        found = self.annotations if self.whole else None
-        is_varied = found is None or any(found.of(each.id) for each in expansions)
+        labels = {seed.id: seed.labels for group in seeds.values() for seed in group}
+        passed = self.may_be_published({each.id: labels[each.seed_id] for each in expansions})
         chosen = choose.choose(
-            [seed.id for group in seeds.values() for seed in group],
-            [each for some in of_seed.values() for each in some if each.id in passed],
+            list(labels),
+            [each for each in expansions if each.id in passed],
             per_seed=self.inputs.config.expansions,
             seed=self.inputs.config.seed,
-            domain_words=self.inputs.domain.own_words if is_varied else None,
+            domain_words=self.inputs.domain.own_words,
             limits_authors=not self.inputs.config.is_of_others,
         )
         return {

@@ -89,7 +89,7 @@ def choose(
     *,
     per_seed: int,
     seed: int,
-    domain_words: Collection[str] | None = None,
+    domain_words: Collection[str] = (),
     limits_authors: bool = True,
 ) -> dict[str, list[Expansion]]:
     """Choose each seed's expansions in a suite, those first that add what the chosen ones lack.
@@ -105,9 +105,7 @@ def choose(
         expansions: the candidates.
         per_seed: most expansions of a seed.
         seed: of the random choice among equals.
-        domain_words: what the domain speaks of; None if classes do not count, and of words only
-            those that are inserted together: so it is where annotators read sentences alone, and
-            left too few.
+        domain_words: what the domain speaks of.
         limits_authors: whether what the author of a sentence wrote there counts, too.
 
     Returns:
@@ -178,11 +176,9 @@ def _features(expansion: Expansion) -> tuple[Feature, Feature, Feature, tuple[Fe
 
 
 def _limited(
-    expansion: Expansion, domain_words: Collection[str] | None
+    expansion: Expansion, domain_words: Collection[str]
 ) -> tuple[frozenset[Feature], frozenset[Feature]]:
     """An expansion's words and phrases, and the classes of its words; a phrase is of none."""
-    if domain_words is None:
-        return frozenset({("part", words_of(expansion))}), frozenset()
     parts = frozenset(("part", word.word.lower()) for word in expansion.inserted)
     found: set[str] = set()
     for inserted in expansion.inserted:
