@@ -170,9 +170,10 @@ def test_predictions_for_contrasts_count_in_no_failure_rate(
     )
     cases = load_suite(rows)
     labels = score(load_classifier("vader"), cases).labels.tolist()
-    predicted = dict(zip((case.id for case in cases.cases), labels, strict=False))
+    names = [LABELS[label] for label in labels]
+    predicted = dict(zip((case.id for case in cases.cases), names, strict=False))
     ids = [row["id"] for row in rows]
-    for wrong in range(3):
+    for wrong in LABELS:
         predictions = [predicted.get(id, wrong) for id in ids]
         found = compute(predictions=predictions, references=rows)
         assert rates(found) == expected

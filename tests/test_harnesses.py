@@ -158,7 +158,7 @@ def test_lm_eval_has_the_figures_of_score(
     asks = LabelPrompt() if prompt is None else LabelPrompt(prompt)
     outcomes = score(LanguageModel(str(random_model), asks, dtype="float32"), suite)
     expected = accuracies(outcomes)
-    assert len({round(share, 6) for share in expected.values()}) > 3
+    assert len({round(share, 6) for share in expected.values()}) > 2
     expected |= consistency(outcomes)
     told = run_lm_eval(tasks, "s2lct", "hf", pretrained=str(random_model), dtype="float32")
     assert told == pytest.approx(expected)
@@ -221,7 +221,7 @@ def test_inspect_has_the_figures_of_score(small_suite: Path, tmp_path: Path) -> 
     suite = load_suite(small_suite)
     outcomes = score(Function(labelled, "rule"), suite)
     expected = accuracies(outcomes) | consistency(outcomes)
-    assert len({round(share, 6) for share in expected.values()}) > 3
+    assert len({round(share, 6) for share in expected.values()}) > 2
 
     def shown(asked: str) -> str:
         return f"**{answered(asked).title()}**."

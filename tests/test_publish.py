@@ -125,7 +125,7 @@ def smaller(suite_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 def relabelled(name: str, rows: Rows) -> Rows:
     """The first family of a capability with the other label."""
     for row in rows:
-        if name == "LC9" and row["seed_id"] == rows[0]["seed_id"]:
+        if name == "LC2" and row["seed_id"] == rows[0]["seed_id"]:
             row["label"] = 2 if row["label"] == 0 else 0
             row["labels"] = [row["label"]]
             row["sources"] = [source | {"label": row["label"]} for source in row["sources"]]

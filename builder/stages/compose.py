@@ -164,7 +164,7 @@ def seeds_of(
     used: Mapping[str, int] | None = None,
     composed: dict[Key, list[Seed]] | None = None,
 ) -> list[Seed]:
-    """Make up to ``most`` seeds, the slots evenly, the templates by their weights.
+    """Make up to ``most`` seeds, the slots and their labels evenly, the templates by their weights.
 
     Which sentences stand together and in which wording depends on the sentences alone, not on the
     others that are drawn: what readers passed in one build is there in another.
@@ -190,8 +190,9 @@ def seeds_of(
     share = LARGEST_SHARE_OF_A_WORDING if wordings >= ENOUGH_WORDINGS else 1
     drawing = _Drawing(capability, form, accept, used or {}, known, math.ceil(share * most))
     streams = [
-        drawing.stream([pools[slot] for slot in slots], slots, numbers)
+        drawing.stream([pools[slot] for slot in slots], slots, numbers, label)
         for slots, numbers in groups.items()
+        for label in dict.fromkeys(rule.label for rule in form.search[slots[0]])
     ]
     made: list[Seed] = []
     while streams and len(made) < most:
@@ -219,11 +220,20 @@ class _Drawing:
     texts: set[str] = field(default_factory=set)
 
     def stream(
-        self, columns: Sequence[Iterable[Source]], slots: Sequence[str], numbers: Sequence[int]
+        self,
+        columns: Sequence[Iterable[Source]],
+        slots: Sequence[str],
+        numbers: Sequence[int],
+        label: Label,
     ) -> Iterator[Seed]:
-        """Seeds of templates over the same slots; every sentence once, then once more."""
+        """Seeds of templates over the same slots; every sentence once, then once more.
+
+        The sentences of the first slot have that label.
+        """
         for most in range(1, (MOST_OF_A_SUITE if self.used else MOST_OF_A_SOURCE) + 1):
             for sources in _tuples(columns):
+                if sources[0].sentence.label != label:
+                    continue
                 if not all(self._is_left(source.sentence.text, most) for source in sources):
                     continue
                 found = self._first(dict(zip(slots, sources, strict=True)), numbers)
