@@ -400,9 +400,10 @@ def test_a_run_that_is_killed_goes_on(suite_folder: Path, tmp_path: Path, key: s
                 running.wait(60)
         done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    # Nothing is lost, and no more is asked again than was under way.
+    # Nothing is lost, and no more is asked again than was under way or had met with trouble.
     assert set(texts) <= set(server.answered)
-    assert sum(server.answered[text] - 1 for text in texts) <= 2 * 9
+    troubled = len(texts) // 40
+    assert sum(server.answered[text] - 1 for text in texts) <= 2 * 9 + troubled
     assert server.most_at_once == 8
     (path,) = (tmp_path / "results").glob("*.json")
     result = recompute(path)
