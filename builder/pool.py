@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 TRIED_FOR_A_SEED = 3
 """Sentences of a slot, for each seed wanted, that are used where nobody annotated them."""
+IN_ORDER = 10
+"""Sentences, for each seed wanted, of which those with shorter forms come first."""
 LEAST_DRAWN, LEAST_SHORTENED, MOST_DRAWN = 32, 8, 1_000
 """Sentences of a slot that are tagged and parsed, or shortened, together."""
 
@@ -22,8 +24,8 @@ class Pool:
     """What a slot is filled with: sentences, each in its shorter forms before it is whole.
 
     Sentences are drawn and shortened as far as the pool is gone through, which it may be more than
-    once. Where annotators read them, and in a corpus of others, all are, and those come first that
-    have a shorter form: what is left out of it makes the best expansions.
+    once. Where annotators read them, and in a corpus of others, those of many come first that have
+    a shorter form: what is left out of it makes the best expansions.
     """
 
     def __init__(
@@ -44,7 +46,6 @@ class Pool:
             if form.annotations is None:
                 self._most = min(PAIRINGS, max(LEAST_SHORTENED, config.seeds * TRIED_FOR_A_SEED))
         self._seen = 0
-        self._is_ordered = False
         self._sources: list[Source] = []
         self._forms: list[list[Source]] = []
 
@@ -55,12 +56,6 @@ class Pool:
 
     def __iter__(self) -> Iterator[Source]:
         number = 0
-        if self._form.annotations is not None or self._form.is_unread:
-            while self._go_on():
-                pass
-            if not self._is_ordered:
-                self._forms.sort(key=lambda forms: not any(each.extensions for each in forms))
-                self._is_ordered = True
         while number < len(self._forms) or self._go_on():
             yield from self._forms[number]
             number += 1
@@ -68,11 +63,19 @@ class Pool:
     def _go_on(self) -> bool:
         """Find the next sentences and their forms; whether there are any."""
         seeds, done = self._form.inputs.config.seeds, len(self._forms)
-        wanted = min(done + min(max(LEAST_SHORTENED, seeds), MOST_DRAWN), self._most)
+        step = min(max(LEAST_SHORTENED, seeds), MOST_DRAWN)
+        if self._form.is_unread:
+            step = self._most
+        elif self._form.annotations is not None:
+            step = min(IN_ORDER * seeds, MOST_DRAWN)
+        wanted = min(done + step, self._most)
         at_once = min(max(LEAST_DRAWN, 4 * seeds), MOST_DRAWN)
         while len(self._sources) < wanted and self._seen < len(self._candidates):
             batch = self._candidates[self._seen : self._seen + at_once]
             self._seen += len(batch)
             self._sources += self._form.select(self._rules, batch)
-        self._forms += self._form.forms(self._sources[done:wanted])
+        found = self._form.forms(self._sources[done:wanted])
+        if self._form.is_unread or self._form.annotations is not None:
+            found.sort(key=lambda forms: not any(each.extensions for each in forms))
+        self._forms += found
         return len(self._forms) > done
