@@ -218,11 +218,6 @@ class Expansion:
     slot: str = ""
     extended: ParsedSentence | None = None
 
-    @property
-    def ids(self) -> tuple[str, str]:
-        """What annotators know it by, and the sentence in it."""
-        return self.id, self.extension.id
-
 
 @dataclass(frozen=True, slots=True)
 class Family:

@@ -211,9 +211,13 @@ def test_template_source_and_inserted_words_are_told_apart(suite_folder: Path) -
             brought[kind].append(word.text)
         assert brought["inserted"] == " ".join(one.inserted).split()
         assert bool(brought["template"]) == bool(one.template)
-        if not re.search(r"\|(backshift|infinitive)", one.template):  # other forms of their verbs
-            source = " ".join(one.source_texts).lower()
-            assert all(word.lower() in source for word in brought["source"])
+        source = " ".join(one.source_texts).lower()
+        moved = {"was", "were"} if "|backshift" in one.template else set()
+        moved |= {"to", "be"} if "|infinitive" in one.template else set()
+        # A verb that is put into another form: one of the main clause.
+        verbs = len(re.findall(r"\|(?:backshift|infinitive)", one.template))
+        changed = [w for w in brought["source"] if w.lower() not in source and w not in moved]
+        assert len(changed) <= verbs, (one.text, changed)
 
 
 def test_failures_of_different_families_are_chosen_first() -> None:

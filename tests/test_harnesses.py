@@ -147,7 +147,7 @@ def test_lm_eval_has_the_figures_of_score(
     if kind == "gpt2":
         save_tiny_gpt2(random_model, seed=3)
     else:
-        save_tiny_llama(random_model, framed="<s> $A")
+        save_tiny_llama(random_model, framed="<s> $A", seed=1)
     tasks = tmp_path / "tasks"
     given = [] if prompt is None else ["--prompt", prompt.replace("\n", "\\n")]
     arguments = ["export", str(small_suite), "--format", "lm-eval", "--out", str(tasks), *given]
@@ -158,7 +158,7 @@ def test_lm_eval_has_the_figures_of_score(
     asks = LabelPrompt() if prompt is None else LabelPrompt(prompt)
     outcomes = score(LanguageModel(str(random_model), asks, dtype="float32"), suite)
     expected = accuracies(outcomes)
-    assert len({round(share, 6) for share in expected.values()}) > 2
+    assert len({round(share, 6) for share in expected.values()}) > 3
     expected |= consistency(outcomes)
     told = run_lm_eval(tasks, "s2lct", "hf", pretrained=str(random_model), dtype="float32")
     assert told == pytest.approx(expected)
@@ -221,7 +221,7 @@ def test_inspect_has_the_figures_of_score(small_suite: Path, tmp_path: Path) -> 
     suite = load_suite(small_suite)
     outcomes = score(Function(labelled, "rule"), suite)
     expected = accuracies(outcomes) | consistency(outcomes)
-    assert len({round(share, 6) for share in expected.values()}) > 2
+    assert len({round(share, 6) for share in expected.values()}) > 3
 
     def shown(asked: str) -> str:
         return f"**{answered(asked).title()}**."

@@ -83,6 +83,7 @@ def save_tiny_llama(
     *,
     framed: str = "<s> $A </s>",
     chat_template: str | None = None,
+    seed: int = 0,
 ) -> Path:
     """Save a language model whose tokenizer pads, and begins and ends texts as ``framed`` says."""
     import torch
@@ -90,7 +91,7 @@ def save_tiny_llama(
 
     tokenizer = trained_tokenizer(framed, bos_token="<s>", eos_token="</s>", pad_token="<pad>")
     tokenizer.chat_template = chat_template
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=32,
