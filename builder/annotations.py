@@ -28,6 +28,7 @@ from s2lct.suite.other_suites import rows_of_file
 from s2lct.suite.read import faults_in
 
 PROTOCOL = "2026-11"
+"""Of the annotations that name none, too: later ones need another name for theirs."""
 LEAST_ANNOTATORS = 2
 BEST = 2
 """The best grade of naturalness; at least two annotators have to give it."""

@@ -22,7 +22,9 @@ MOST = 1_000_000
 SUITE_VERSION = "3.0.0"
 """Of the suites of the embedded corpus and of SST; the card says what changed since 2.0.0."""
 SUBJECTIVITY = "nltk:subjectivity"
-SHIPPED_ANNOTATIONS = Path(__file__).parent / "data" / "verdicts"
+SHIPPED_ANNOTATIONS = Path(__file__).parent / "data" / "verdicts" / "sst.jsonl"
+REFUSED_ANNOTATIONS = SHIPPED_ANNOTATIONS.parent / "refused" / "sst.jsonl"
+"""Of the repository: a package does not have it, since no build needs it."""
 Count = Annotated[int, Field(ge=1, le=MOST)]
 
 
@@ -124,7 +126,7 @@ class BuildConfig(BaseModel):
         is_worded_so = self.domain == FILM
         if self.is_of_others or not is_worded_so or self.neutral not in ("none", SUBJECTIVITY):
             return ()
-        return tuple(sorted(SHIPPED_ANNOTATIONS.glob("*.jsonl")))
+        return (SHIPPED_ANNOTATIONS,)
 
     def is_annotated(self, capability: str) -> bool:
         """Whether the files of annotations were made for a capability.

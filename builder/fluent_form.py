@@ -218,15 +218,16 @@ class FluentForm:
         annotated = self.annotations is not None
         found: dict[str, list[Extended]] = {}
         reached = [source for source in sources if self._may_reach(source.text)]
-        for text, confirmed in self.confirmed(reached, self._may_be_tried):
-            self.suggested[text] = len(confirmed)
+        for confirmed in self.confirmed(reached, self._may_be_tried):
             left = choose.that_leave_label(
-                text, confirmed, annotated=annotated, shifts=self.models.shifts
+                confirmed, annotated=annotated, scored=self.models.scores
             )
-            # Of one text from several origins the last one counts.
-            found[text] = list({each.extension.text: each for each in left}.values())
-            if not annotated:
-                found[text].sort(key=lambda each: -each.extension.score)
+            for text, some in left.items():
+                self.suggested[text] = len(confirmed[text])
+                # Of one text from several origins the last one counts.
+                found[text] = list({each.extension.text: each for each in some}.values())
+                if not annotated:
+                    found[text].sort(key=lambda each: -each.extension.score)
         return self._judged(sources, found) if self.inputs.config.precision else found
 
     def _judged(
@@ -262,8 +263,8 @@ class FluentForm:
 
     def confirmed(
         self, sources: Sequence[Source], tried: Callable[[Extension, Label], bool]
-    ) -> Iterator[tuple[str, list[Extended]]]:
-        """Each sentence's text, and its extensions that tagger and parser bear out.
+    ) -> Iterator[dict[str, list[Extended]]]:
+        """The extensions of sentences that tagger and parser bear out, a batch at a time, by text.
 
         Args:
             sources: the sentences.
@@ -278,7 +279,7 @@ class FluentForm:
         ]
         found = beside_each_other(lambda batch: self._confirmed(batch, tried), batches)
         for batch, confirmed in zip(batches, found, strict=True):
-            yield from zip((source.text for source in batch), confirmed, strict=True)
+            yield dict(zip((source.text for source in batch), confirmed, strict=True))
             progress(len(batch))
 
     def _confirmed(
@@ -488,7 +489,8 @@ class FluentForm:
         models, lexicon = self.models, self.inputs.lexicon
         annotated = self.annotations is not None
         places = [
-            (seed, reword.place_in(seed.sources[0], lexicon, annotated=annotated)) for seed in seeds
+            (seed, reword.place_in(seed.sources[0], lexicon, models.scores, annotated=annotated))
+            for seed in seeds
         ]
         asked = [(seed, place) for seed, place in places if place is not None]
         if not asked:

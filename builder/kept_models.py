@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
-from s2lct.builder.language.lexicon import distance, scores
+from s2lct.builder.language.lexicon import scores
 from s2lct.builder.models import (
     EMBEDDED,
     ConstituencyParser,
@@ -148,11 +148,6 @@ class KeptModels:
 
         found = predictions(self._cache, self._scorers, asked, scored)
         return [tuple(json.loads(found[text])) for text in asked]
-
-    def shifts(self, text: str, longer: Sequence[str]) -> list[float]:
-        """How far longer forms of a text are from it in sentiment; see `lexicon.shift`."""
-        of_text, *of_longer = self.scores([text, *longer])
-        return [distance(of_text, each) for each in of_longer]
 
 
 class _Kept:

@@ -1,26 +1,43 @@
-"""Write down what passing texts were made of, so that builds ask models about nothing else.
+"""Part the shipped annotations, and write down what passing texts were made of.
+
+Builds read the annotations of texts that two annotators found natural; those of all others stand
+in a second file, which saves a build from reading them and an annotator from being asked again.
 
 Usage::
 
     python scripts/index_annotations.py --sst PATH
 
 Builds of the embedded corpus and of SST are made as if nothing were known, with all seeds that
-there are. Beside the shipped annotations stand then, in a file whose first line is their SHA-256,
-the ids of every sentence and of every text with masks of which something was made that passes. Run
-it again whenever annotations were added; until then builds are as before, but slower.
+there are. Beside the annotations stand then, in a file whose first line is their SHA-256,
+the ids of every sentence and of every text with masks of which something was made that passes:
+models are asked about nothing else. Run it again whenever annotations were added; until then builds
+are as before, but slower.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from s2lct.builder import fluent_form, pipeline
-from s2lct.builder.annotations import Annotations, write_reached
-from s2lct.builder.config import SHIPPED_ANNOTATIONS, BuildConfig
+from s2lct.builder.annotations import (
+    BEST,
+    LEAST_ANNOTATORS,
+    Annotation,
+    Annotations,
+    read_file,
+    write_reached,
+)
+from s2lct.builder.config import (
+    REFUSED_ANNOTATIONS,
+    SHIPPED_ANNOTATIONS,
+    BuildConfig,
+)
 from s2lct.builder.records import MASK, Extension, Source, sentence_id
+from s2lct.files import as_json_lines, write_bytes
 
 SEEDS = 1_000
 DRAWS = (0, 2027)
@@ -53,12 +70,25 @@ def _masked(extension: Extension) -> str:
     return text + extension.text[last:]
 
 
+def part_annotations() -> None:
+    """Put each annotation into the file where it belongs."""
+    read = [*read_file(SHIPPED_ANNOTATIONS), *read_file(REFUSED_ANNOTATIONS)]
+    natural = Counter(each.id for each in read if each.natural == BEST)
+    parts: dict[Path, list[Annotation]] = {SHIPPED_ANNOTATIONS: [], REFUSED_ANNOTATIONS: []}
+    for each in sorted(read, key=lambda each: (each.id, each.annotator)):
+        is_natural = natural[each.id] >= LEAST_ANNOTATORS
+        parts[SHIPPED_ANNOTATIONS if is_natural else REFUSED_ANNOTATIONS].append(each)
+    for path, some in parts.items():
+        rows = (each.model_dump(by_alias=True, exclude_defaults=True) for each in some)
+        write_bytes(path, as_json_lines(rows).encode())
+
+
 def main() -> None:
-    """Make the builds and write the file."""
+    """Part the annotations, make the builds and write what was reached."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sst", type=Path, required=True)
-    (annotated,) = SHIPPED_ANNOTATIONS.glob("*.jsonl")
-    annotations = Annotations.read([annotated])
+    part_annotations()
+    annotations = Annotations.read([SHIPPED_ANNOTATIONS])
     annotations.reached = None
     reached: set[str] = set()
     for corpus in ("embedded", f"sst:{parser.parse_args().sst}"):
@@ -69,7 +99,7 @@ def main() -> None:
                 form = Recording(inputs, inputs.capabilities, models, annotations, reached=reached)
                 pipeline.fluent_families(form)
             print(f"{corpus}, seed {seed}: {len(reached):,} sentences and texts with masks")
-    write_reached(annotated, reached)
+    write_reached(SHIPPED_ANNOTATIONS, reached)
 
 
 if __name__ == "__main__":

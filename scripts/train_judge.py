@@ -26,7 +26,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from s2lct.builder.annotations import Annotations
-from s2lct.builder.config import BuildConfig
+from s2lct.builder.config import REFUSED_ANNOTATIONS, BuildConfig
 from s2lct.builder.fluent_form import FluentForm
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.models import (
@@ -52,7 +52,7 @@ def annotated(corpus: str) -> Iterator[Row]:
     """The extensions that annotators read, with what the judge knows of them."""
     config = BuildConfig.checked(out=Path("unused"), corpus=corpus)
     inputs = read_inputs(config)
-    annotations = Annotations.read(config.annotation_files)
+    annotations = Annotations.read([*config.annotation_files, REFUSED_ANNOTATIONS])
     with kept_models(inputs) as models:
         form = FluentForm(inputs, inputs.capabilities, models, annotations)
         used = {
@@ -66,8 +66,13 @@ def annotated(corpus: str) -> Iterator[Row]:
         def was_read(extension: Extension, _: str) -> bool:
             return extension.origin == "masked" and bool(annotations.of(extension.id))
 
-        for text, extended in form.confirmed(list(used.values()), was_read):
-            pairs += [(used[text], each) for each in extended if each.extension.origin == "masked"]
+        for confirmed in form.confirmed(list(used.values()), was_read):
+            pairs += [
+                (used[text], each)
+                for text, extended in confirmed.items()
+                for each in extended
+                if each.extension.origin == "masked"
+            ]
         print(f"{corpus}: {len(used):,} sentences, {len(pairs):,} extensions", flush=True)
         for start in range(0, len(pairs), AT_ONCE):
             some = pairs[start : start + AT_ONCE]
@@ -77,6 +82,7 @@ def annotated(corpus: str) -> Iterator[Row]:
                 inputs.grammar,
             )
             for (source, each), figures in zip(some, found, strict=True):
+                left = choose.that_leave_label({source.text: [each]}, annotated=False)
                 grades = annotations.of(each.extension.id)
                 labels = {source.sentence.label}
                 yield {
@@ -85,7 +91,7 @@ def annotated(corpus: str) -> Iterator[Row]:
                     "text": each.extension.text,
                     "words": [word.word.lower() for word in each.extension.inserted],
                     "good": all(grade.natural and grade.label in labels for grade in grades),
-                    "kept": bool(choose.that_leave_label(source.text, [each], annotated=False)),
+                    "kept": bool(left[source.text]),
                     "mlm": each.extension.score,
                     "figures": figures,
                 }

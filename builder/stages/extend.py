@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
+from threading import Lock
 
 from s2lct.builder.language.collocations import Collocations
 from s2lct.builder.language.fluency import clashes
@@ -41,6 +42,8 @@ from s2lct.plain_text import words
 WORDS_OF_A_MASK = 3
 OF_ONE_PLACE = 4
 LONGEST_FUNCTION_WORD = 3
+_ONE_AT_A_TIME = Lock()
+"""Sentences are extended beside each other, and what one finds the other need not."""
 
 ABOUT_GROUPS = words(
     "african arab asian black catholic christian fat gay hispanic islamic jew jewish latino "
@@ -100,7 +103,8 @@ def masked_extensions(
 
     @cache
     def fitting(tag: str) -> frozenset[str]:
-        return fitting_words(tuple(mlm.words), tag, lexicon) - connectives()
+        with _ONE_AT_A_TIME:
+            return fitting_words(tuple(mlm.words), tag, lexicon) - connectives()
 
     chosen: dict[Problem, Sequence[frozenset[str]]] = {}
     for source, of_source in zip(sources, masked, strict=True):

@@ -5,12 +5,12 @@ The masked language model proposes words, and the lexicon says which way they go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
 from s2lct.builder.language.fluency import clashes
-from s2lct.builder.language.lexicon import OPINIONATED, Lexicon, scores
+from s2lct.builder.language.lexicon import OPINIONATED, Lexicon, Scores, scores
 from s2lct.builder.language.operations import things
 from s2lct.builder.models import MaskedLanguageModel, Tagger
 from s2lct.builder.records import MASK, Expansion, ParsedSentence, Source, Token
@@ -47,7 +47,9 @@ class Place:
     label: Label
 
 
-def place_in(source: Source, lexicon: Lexicon, *, annotated: bool = False) -> Place | None:
+def place_in(
+    source: Source, lexicon: Lexicon, scored: Scores = scores, *, annotated: bool = False
+) -> Place | None:
     """Where a word changes a sentence's sentiment, if there is one such place.
 
     In a sentence with a sentiment it is its one opinion, an adjective; in a neutral one it is
@@ -57,12 +59,13 @@ def place_in(source: Source, lexicon: Lexicon, *, annotated: bool = False) -> Pl
     Args:
         source: the sentence.
         lexicon: knows opinions.
+        scored: what scorers find of words.
         annotated: whether annotators read what becomes of it: other adjectives that say little
             may then stand beside the opinion, and the noun may be any.
     """
     tokens, label = source.parsed.tokens, source.sentence.label
     if label != "neutral":
-        return _opinion_in(tokens, lexicon, label, annotated=annotated)
+        return _opinion_in(tokens, lexicon, label, scored if annotated else None)
     wanted: tuple[Label, ...] = ("negative", "positive")
     toward = min(wanted, key=lambda each: shuffle_key(0, "reword", source.text, each))
     for n in range(1, len(tokens)):
@@ -80,15 +83,15 @@ def place_in(source: Source, lexicon: Lexicon, *, annotated: bool = False) -> Pl
 
 
 def _opinion_in(
-    tokens: Sequence[Token], lexicon: Lexicon, label: Label, *, annotated: bool
+    tokens: Sequence[Token], lexicon: Lexicon, label: Label, scored: Scores | None
 ) -> Place | None:
     """Its one opinion, an adjective with nothing like it beside it."""
     laden = {n for n, t in enumerate(tokens) if lexicon.is_laden(t.text, t.tag, t.lemma)}
-    if annotated:
-        strengths = scores([tokens[n].text for n in laden])
+    if scored:
+        strengths = scored([tokens[n].text for n in laden])
         strong = {n for n, s in zip(laden, strengths, strict=True) if _mean(s) >= _LEAST_SCORED}
         laden = strong or laden
-    beside = [tag for tag in _BESIDE_AN_OPINION if not (annotated and tag == "JJ")]
+    beside = [tag for tag in _BESIDE_AN_OPINION if not (scored and tag == "JJ")]
     others = any(each.tag in beside for n, each in enumerate(tokens) if n not in laden)
     if len(laden) != 1 or others:
         return None
@@ -105,7 +108,7 @@ def _mean(scores: Iterable[float]) -> float:
 def evaluations(
     mlm: MaskedLanguageModel,
     lexicon: Lexicon,
-    scored: Callable[[Iterable[str]], list[tuple[float, ...]]] = scores,
+    scored: Scores = scores,
 ) -> Mapping[Label, frozenset[str]]:
     """Adjectives that say how good something is, by the lexicon, two scorers and reviewers."""
     known = {word: lexicon.score(word, "adj") or 0.0 for word in mlm.words}
