@@ -64,6 +64,10 @@ BuiltCapabilities = Annotated[
         r"again \[default: all].",
     ),
 ]
+Naturalness = Annotated[
+    Literal[1, 2],
+    of_what_is_built(help="Least grade by each annotator: 2, or 1, an editor would change a word."),
+]
 Seeds = Annotated[
     str,
     SkipValidation,
@@ -121,6 +125,7 @@ def build(
             r"\[default: those that the package ships for the embedded corpus and for SST].",
         ),
     ] = [],  # noqa: B006
+    natural: Naturalness = 2,
     unread: Annotated[
         bool,
         of_what_is_built(
@@ -168,10 +173,6 @@ def build(
         str | None,
         of_models(help=r"Tagger: embedded, spaCy pipeline, folder \[default: embedded]."),
     ] = None,
-    dtype: Annotated[
-        Literal["float32", "bfloat16"],
-        of_models(help="Numbers that the masked language model computes with."),
-    ] = "float32",
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the suite that is in --out.")
     ] = False,
@@ -220,6 +221,7 @@ def curate(
     label_map: LabelMap = None,
     domain: DomainName = None,
     seeds: Seeds = "100",
+    natural: Naturalness = 2,
     base_url: Annotated[
         str,
         of_annotators(help="OpenAI-compatible server of language models that annotate, up to /v1."),

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from s2lct.builder.domains import FILM, NEUTRAL
-from s2lct.builder.models import EMBEDDED, NumberType
+from s2lct.builder.models import EMBEDDED
 from s2lct.command import option_error
 from s2lct.labels import Label, check_label_map
 from s2lct.suite.tables import FormName
@@ -59,8 +59,8 @@ class BuildConfig(BaseModel):
     parser: str = EMBEDDED
     mlm: str = EMBEDDED
     tagger: str = EMBEDDED
-    dtype: NumberType = "float32"
     annotations: tuple[Path, ...] = ()
+    natural: Literal[1, 2] = 2
     unread: bool = False
     precision: Annotated[float, Field(ge=0.5, lt=1)] | None = None
     overwrite: bool = False
@@ -99,6 +99,8 @@ class BuildConfig(BaseModel):
             raise ValueError(
                 "--annotations, --unread and --precision: nobody judges the paper form"
             )
+        if self.natural == 1 and not self.annotations:
+            raise ValueError("--natural 1: give --annotations; those that are shipped are all 2")
         if self.unread and self.annotations:
             raise ValueError("--unread and --annotations: give one of them")
         if self.precision and self.annotation_files:
@@ -145,6 +147,8 @@ class BuildConfig(BaseModel):
         without = {"out", "preset", "overwrite", "annotations", "unread", "engine"}
         if self.precision is None:
             without.add("precision")
+        if self.natural == 2:
+            without.add("natural")
         options = self.model_dump(mode="json", exclude=without)
         return options | {"seeds": "all"} if self.seeds == MOST else options
 

@@ -45,6 +45,8 @@ PHRASES_TRIED = 60
 """Of a sentence, those that reviewers add most often."""
 EXTENDED_AT_ONCE = 100
 """Sentences: few enough that their fillings fit into memory."""
+LEAST_OF_A_CAPABILITY = 8
+"""Seeds that each capability gets, where a corpus has them, before any gets more."""
 OTHERS_TRIED = 12
 """Sentences that may stand in a case's contrast instead of its own."""
 
@@ -88,12 +90,16 @@ class FluentForm:
         """Those of a slot's candidates that meet one of its rules, parsed."""
         tools = self.models.tagger, self.models.parser, self.inputs.lexicon
         met = search.that_meet(candidates, rules, *tools, parsed=True)
-        return self._sound([Source(sentence, parsed) for sentence, parsed in met if parsed])
+        sources = [Source(sentence, parsed) for sentence, parsed in met if parsed]
+        if not self.is_unread:
+            return sources
+        sound = self._sound(sources)
+        known = {source.text for source in (sources if self.annotations is None else sound)}
+        # Annotators decide of the others, once they have read these.
+        return sound + [source for source in sources if source.text not in known]
 
     def _sound(self, sources: Sequence[Source]) -> list[Source]:
-        """Those that show by themselves what they are, of a corpus that nobody has read."""
-        if not self.is_unread:
-            return list(sources)
+        """Those that show by themselves what they are."""
         grammar = self.inputs.grammar
         sound = [each for each in sources if is_sound(each.parsed, each.sentence.label, grammar)]
         opinion_of = opinions([each.text for each in sound])
@@ -154,7 +160,8 @@ class FluentForm:
             for (source, _, longer), shorter in zip(candidates, parsed, strict=True)
             if shorter is not None and search.is_complete_sentence(shorter)
         ]
-        sound = set(map(id, self._sound([form for _, form in shorter_forms])))
+        made = [form for _, form in shorter_forms]
+        sound = set(map(id, self._sound(made) if self.is_unread else made))
         forms: dict[str, list[Source]] = {text: [] for text in sources}
         for text, form in shorter_forms:
             if id(form) in sound:
@@ -162,7 +169,12 @@ class FluentForm:
         # All at once: another capability may be composed beside this one.
         self.shorter.update(forms)
 
-    def compose(self, capability: Capability, used: Mapping[str, int] | None = None) -> list[Seed]:
+    def compose(
+        self,
+        capability: Capability,
+        used: Mapping[str, int] | None = None,
+        most: int | None = None,
+    ) -> list[Seed]:
         """The seeds of a capability, beside those of others; see `compose.seeds_of`."""
         form = capability.form("fluent")
         if capability.id not in self.pools:
@@ -191,7 +203,7 @@ class FluentForm:
             capability.id,
             form,
             pools,
-            most=self.inputs.config.seeds,
+            most=most or self.inputs.config.seeds,
             accept=accept,
             used=used,
             composed=self.composed.setdefault(capability.id, {}),
@@ -200,18 +212,25 @@ class FluentForm:
         return seeds
 
     def compose_all(self) -> dict[str, list[Seed]]:
-        """The seeds of all capabilities, of as many sentences as can be."""
+        """The seeds of all capabilities, of as many sentences as can be.
+
+        A corpus of others may be too small for all that is wanted: then no capability gets many
+        before each has some.
+        """
         progress = bar("compose", len(self.capabilities))
-        seeds: dict[str, list[Seed]] = {}
-        used: Counter[str] = Counter()
-        composed = beside_each_other(self.compose, self.capabilities)
-        for each, group in zip(self.capabilities, composed, strict=True):
-            if not used.keys().isdisjoint(text for seed in group for text in seed.sentences):
-                group = self.compose(each, used)
-            seeds[each.id] = group
-            used.update(text for seed in group for text in seed.sentences)
-            progress(1)
-        return seeds
+        for _ in beside_each_other(self.compose, self.capabilities):
+            progress(1)  # what each would have by itself is known now
+        seeds: dict[str, list[Seed]] = {each.id: [] for each in self.capabilities}
+        most = self.inputs.config.seeds
+        wanted = min(LEAST_OF_A_CAPABILITY, most) if self.inputs.config.is_of_others else most
+        while True:
+            for each in self.capabilities:
+                others = [seed for id in seeds.keys() - {each.id} for seed in seeds[id]]
+                used = Counter(text for seed in others for text in seed.sentences)
+                seeds[each.id] = self.compose(each, used, wanted)
+            if wanted == most or all(len(group) < wanted for group in seeds.values()):
+                return seeds
+            wanted = min(2 * wanted, most)
 
     def extend(self, sources: Sequence[Source]) -> dict[str, list[Extended]]:
         """The extensions of sentences, confirmed and judged, by the sentence's text."""

@@ -23,7 +23,6 @@ from s2lct.builder.models import (
     ConstituencyParser,
     Kind,
     MaskedLanguageModel,
-    NumberType,
     Tagger,
     Words,
     load_masked_language_model,
@@ -53,11 +52,9 @@ class LoadedModels:
         tagger: name of the tagger.
         parser: name of the constituency parser.
         mlm: name of the masked language model.
-        dtype: what the masked language model computes with.
     """
 
-    def __init__(self, tagger: str, parser: str, mlm: str, dtype: NumberType = "float32") -> None:
-        self.dtype = dtype
+    def __init__(self, tagger: str, parser: str, mlm: str) -> None:
         self._names: dict[Kind, str] = {"tagger": tagger, "parser": parser, "mlm": mlm}
         self._loaded: dict[Kind, Any] = {}
         # One at a time: what they import must not be imported by two threads at once.
@@ -91,9 +88,7 @@ class LoadedModels:
     @property
     def mlm(self) -> MaskedLanguageModel:
         """The masked language model."""
-        mlm: MaskedLanguageModel = self._once(
-            "mlm", partial(load_masked_language_model, dtype=self.dtype)
-        )
+        mlm: MaskedLanguageModel = self._once("mlm", load_masked_language_model)
         return mlm
 
     def fingerprint(self, kind: Kind) -> str:
@@ -251,7 +246,7 @@ class KeptMaskedLM(_Kept):
         # Requests about one text stand side by side: it is read once for them.
         asked = dict(zip(keys, requests, strict=True))
         kept = self._answers(
-            f"first {top} words in {self._loaded.dtype}",
+            f"first {top} words",
             {key: asked[key] for key in sorted(asked)},
             partial(LoadedModels.suggest, top=top),
             _WORDS.dump_json,

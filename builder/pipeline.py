@@ -105,7 +105,7 @@ def read_inputs(config: BuildConfig) -> Inputs:
     corpus = read_corpus(config.corpus, **columns, cleaned=config.templates == "fluent")
     corpora = without_conflicts([corpus, neutral]) if neutral else [corpus]
     progress(1, f"{sum(len(each.sentences) for each in corpora):,} sentences")
-    loaded = LoadedModels(config.tagger, config.parser, config.mlm, config.dtype)
+    loaded = LoadedModels(config.tagger, config.parser, config.mlm)
     recorded_inputs = {
         "options": options,
         "capabilities": fingerprint_of([each.model_dump(mode="json") for each in capabilities]),
@@ -144,7 +144,7 @@ def kept_models(inputs: Inputs) -> Iterator[KeptModels]:
     with ExitStack() as opened:
         engine: Engine[LoadedModels] = InProcess(inputs.loaded)
         if config.engine == "ray":
-            make = partial(LoadedModels, config.tagger, config.parser, config.mlm, config.dtype)
+            make = partial(LoadedModels, config.tagger, config.parser, config.mlm)
             engine = opened.enter_context(RayEngine(make))
         yield KeptModels(inputs.loaded, engine, opened.enter_context(Cache()))
 
@@ -175,7 +175,7 @@ def _fluent_rows(inputs: Inputs, models: KeptModels, counted: Mapping[str, Count
     config = inputs.config
     annotations = None
     if config.annotation_files:
-        annotations = Annotations.read(config.annotation_files)
+        annotations = Annotations.read(config.annotation_files, config.natural)
     rows: Rows = {capability.id: [] for capability in inputs.capabilities}
     # What nobody annotated is made by itself: it changes nothing of what was annotated.
     for annotated in (True, False):

@@ -12,10 +12,10 @@ from s2lct.builder.stages.compose import PAIRINGS
 if TYPE_CHECKING:
     from s2lct.builder.fluent_form import FluentForm
 
+QUICK_LOOK, IN_ORDER = 10, 10
+"""Of so many sentences for each seed those with shorter forms come first, unless few are wanted."""
 TRIED_FOR_A_SEED = 3
 """Sentences of a slot, for each seed wanted, that are used where nobody annotated them."""
-IN_ORDER = 10
-"""Sentences, for each seed wanted, of which those with shorter forms come first."""
 LEAST_DRAWN, LEAST_SHORTENED, MOST_DRAWN = 32, 8, 1_000
 """Sentences of a slot that are tagged and parsed, or shortened, together."""
 
@@ -62,20 +62,20 @@ class Pool:
 
     def _go_on(self) -> bool:
         """Find the next sentences and their forms; whether there are any."""
-        seeds, done = self._form.inputs.config.seeds, len(self._forms)
-        step = min(max(LEAST_SHORTENED, seeds), MOST_DRAWN)
-        if self._form.is_unread:
+        config, done = self._form.inputs.config, len(self._forms)
+        step = min(max(LEAST_SHORTENED, config.seeds), MOST_DRAWN)
+        if config.is_of_others:
             step = self._most
-        elif self._form.annotations is not None:
-            step = min(IN_ORDER * seeds, MOST_DRAWN)
+        elif self._form.annotations is not None and config.seeds >= QUICK_LOOK:
+            step = min(IN_ORDER * config.seeds, MOST_DRAWN)
         wanted = min(done + step, self._most)
-        at_once = min(max(LEAST_DRAWN, 4 * seeds), MOST_DRAWN)
+        at_once = min(max(LEAST_DRAWN, 4 * config.seeds), MOST_DRAWN)
         while len(self._sources) < wanted and self._seen < len(self._candidates):
             batch = self._candidates[self._seen : self._seen + at_once]
             self._seen += len(batch)
             self._sources += self._form.select(self._rules, batch)
         found = self._form.forms(self._sources[done:wanted])
-        if self._form.is_unread or self._form.annotations is not None:
+        if config.is_of_others or self._form.annotations is not None:
             found.sort(key=lambda forms: not any(each.extensions for each in forms))
         self._forms += found
         return len(self._forms) > done

@@ -15,9 +15,8 @@ from conftest import SENTENCES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from s2lct.builder.config import BuildConfig
 from s2lct.builder.kept_models import KeptModels, LoadedModels, Request
-from s2lct.builder.models import EMBEDDED, Words, load_masked_language_model
+from s2lct.builder.models import EMBEDDED, Words
 from s2lct.builder.models.masked_lm import TransformersMaskedLM
 from s2lct.builder.records import MASK
 from s2lct.cache import Cache
@@ -110,20 +109,6 @@ def test_fillings_depend_on_their_text_and_its_words_alone(
     torch.set_num_threads(before)
     assert found == [alone[request] for request in asked]
     assert found == loaded.mlm.suggest(texts, 5, among)
-
-
-def test_bfloat16_says_nearly_the_same_of_each_text_alone(
-    loaded: LoadedModels, tmp_path: Path
-) -> None:
-    config = BuildConfig.checked(out=tmp_path, dtype="bfloat16")
-    assert config.result_options["dtype"] == "bfloat16"
-    model = load_masked_language_model(dtype=config.dtype)
-    assert model.fingerprint != loaded.mlm.fingerprint
-    found = model.suggest(MASKED, 5, AMONG)
-    for request, words in zip(zip(MASKED, AMONG, strict=True), found, strict=True):
-        assert model.suggest([request[0]], 5, [request[1]]) == [words]
-    for words, exact in zip(found, loaded.mlm.suggest(MASKED, 100, AMONG), strict=True):
-        assert all(abs(score - dict(exact)[word]) < 0.2 for word, score in words)
 
 
 def test_what_fills_a_mask_is_ranked_as_rounded_and_by_alphabet(loaded: LoadedModels) -> None:

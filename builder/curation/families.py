@@ -88,14 +88,17 @@ def _extended(
     left: dict[str, list[Extended]] = {}
     passed: set[Extension] = set()
     for confirmed in form.confirmed(list(used.values()), tried):
-        kinds: dict[bool, dict[str, list[Extended]]] = {True: {}, False: {}}
-        for text, some in confirmed.items():
-            label = used[text].sentence.label
-            for kind, of_texts in kinds.items():
-                of_texts[text] = [each for each in some if is_good(each.extension, label) == kind]
+        labels = {text: used[text].sentence.label for text in confirmed}
         good, others = (
-            choose.that_leave_label(of_texts, annotated=kind, scored=form.models.scores)
-            for kind, of_texts in kinds.items()
+            choose.that_leave_label(
+                {
+                    t: [e for e in x if is_good(e.extension, labels[t]) == k]
+                    for t, x in confirmed.items()
+                },
+                annotated=k,
+                scored=form.models.scores,
+            )
+            for k in (True, False)
         )
         for text, some in others.items():
             likeliest = sorted(some, key=lambda each: -each.extension.score)

@@ -9,8 +9,6 @@ from typing import Literal, Protocol
 from s2lct.builder.records import ParsedSentence, Token
 
 EMBEDDED = "embedded"
-NumberType = Literal["float32", "bfloat16"]
-"""What a masked language model computes with."""
 Kind = Literal["tagger", "parser", "mlm"]
 Words = tuple[tuple[str, float], ...]
 """Words for a mask, each with its log probability."""
@@ -83,13 +81,11 @@ def load_parser(name: str = EMBEDDED) -> ConstituencyParser:
     return BeneparParser.load(name)
 
 
-def load_masked_language_model(
-    name: str = EMBEDDED, *, dtype: NumberType = "float32"
-) -> MaskedLanguageModel:
+def load_masked_language_model(name: str = EMBEDDED) -> MaskedLanguageModel:
     """The embedded masked language model, or one from the Hub or a local folder."""
     from s2lct.builder.models.masked_lm import TransformersMaskedLM
 
-    return TransformersMaskedLM.load(name, dtype=dtype)
+    return TransformersMaskedLM.load(name)
 
 
 def parsed_sentences(

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from s2lct.builder.models import EMBEDDED, NumberType, Words, same_lengths
+from s2lct.builder.models import EMBEDDED, Words, same_lengths
 from s2lct.builder.models.shipped import encoder_path, shipped
 from s2lct.builder.records import MASK
 from s2lct.engines import batches_at_once
@@ -46,11 +46,7 @@ class TransformersMaskedLM:
     """
 
     def __init__(
-        self,
-        model: PreTrainedModel,
-        tokenizer: PreTrainedTokenizerBase,
-        name: str,
-        dtype: NumberType = "float32",
+        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str
     ) -> None:
         import torch
 
@@ -60,22 +56,21 @@ class TransformersMaskedLM:
                 hint="name a masked language model, such as bert-base-uncased",
             )
         self.name = name
-        self.dtype = dtype
         self.model: Any = model.eval()
         self.tokenizer: Any = tokenizer
         self._chosen: dict[frozenset[str] | None, torch.Tensor] = {}
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self.model.to(self._device, getattr(torch, dtype))
+        self.model.to(self._device, torch.float32)
 
     @classmethod
-    def load(cls, name: str, *, dtype: NumberType = "float32") -> TransformersMaskedLM:
+    def load(cls, name: str) -> TransformersMaskedLM:
         """Load the embedded model, a Hub id or a local folder.
 
         Raises:
             ModelError: it cannot be loaded, is no masked language model, or lacks weights.
         """
         loaded = _embedded_model() if name == EMBEDDED else _pretrained_model(name)
-        return cls(*loaded, name, dtype)
+        return cls(*loaded, name)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -120,17 +120,6 @@ def _rewritten(template: Template, slot: str, text: str, replacement: str) -> tu
     return start + text[match.end() :], shown
 
 
-def seed_of(
-    capability: str,
-    form: Form,
-    number: int,
-    wording: Mapping[str, str],
-    filled: Mapping[str, Source],
-) -> Seed:
-    """The seed that a form's template of that number makes of sentences; see `compose`."""
-    return _made("seed", capability, form.templates[number], number, wording, filled)
-
-
 def _made(
     kind: str,
     capability: str,
@@ -139,6 +128,7 @@ def _made(
     wording: Mapping[str, str],
     filled: Mapping[str, Source],
 ) -> Seed:
+    """The seed, or a contrast of one, that a template makes of sentences; see `compose`."""
     composed = compose(template, wording, {slot: source.parsed for slot, source in filled.items()})
     labels = template.passing({slot: source.sentence.label for slot, source in filled.items()})
     return Seed(
@@ -264,7 +254,8 @@ class _Drawing:
         """The seeds of sentences in the wordings that apply."""
         for number, wording in self._wordings(numbers, filled):
             with suppress(NotApplicableError):
-                seed = seed_of(self.capability, self.form, number, wording, filled)
+                template = self.form.templates[number]
+                seed = _made("seed", self.capability, template, number, wording, filled)
                 if any(has_referent(seed.template, source.parsed) for source in seed.sources):
                     yield seed
 
@@ -477,7 +468,8 @@ def _seeds_of_template(
                 slot: Source(sentence, ParsedSentence(sentence.text, (), ""))
                 for slot, sentence in zip(slots, sentences, strict=True)
             }
-            yield seed_of(capability, form, number, template.variant(order[turn]), filled)
+            wording = template.variant(order[turn])
+            yield _made("seed", capability, template, number, wording, filled)
 
 
 def _combinations(columns: Sequence[Sequence[Sentence]]) -> Iterator[tuple[Sentence, ...]]:
