@@ -71,7 +71,6 @@ class Annotations:
 
     Args:
         annotations: of any annotators, in any order.
-        least: the grade of naturalness that every annotator of a text that passes has given.
 
     Attributes:
         careless: who called too many traps natural, and what to say of that, by annotator.
@@ -83,8 +82,7 @@ class Annotations:
     reached: frozenset[str] | None = None
     is_hopeful = False
 
-    def __init__(self, annotations: Iterable[Annotation], least: int = BEST) -> None:
-        self.least = least
+    def __init__(self, annotations: Iterable[Annotation]) -> None:
         of_id: defaultdict[str, dict[str, Annotation]] = defaultdict(dict)
         for each in annotations:
             of_id[each.id][each.annotator] = each
@@ -112,13 +110,13 @@ class Annotations:
         return iter(self._of_id)
 
     @classmethod
-    def read(cls, paths: Sequence[Path], least: int = BEST) -> Annotations:
+    def read(cls, paths: Sequence[Path]) -> Annotations:
         """Read and merge files; a warning names careless annotators.
 
         Raises:
             BuildError: one cannot be read, or a line of it is no annotation.
         """
-        found = cls((each for path in paths for each in read_file(path)), least)
+        found = cls(each for path in paths for each in read_file(path))
         found.warn_of_careless()
         if len(paths) == 1:
             found.reached = read_reached(*paths)
@@ -161,12 +159,10 @@ class Annotations:
     def state(self, id: str, labels: Collection[Label]) -> State:
         """What annotators found so far; the arguments are those of `passes`.
 
-        One other label, one grade below the least or one "not relevant" refuses a text.
+        One other label, one grade below the best or one "not relevant" refuses a text.
         """
         found = self.of(id)
-        if any(
-            v.label not in labels or v.natural < self.least or v.relevant is False for v in found
-        ):
+        if any(v.label not in labels or v.natural < BEST or v.relevant is False for v in found):
             return "refused"
         return "passed" if len(found) >= LEAST_ANNOTATORS else "open"
 
@@ -176,7 +172,7 @@ class Annotations:
         return frozenset(
             each.sentence
             for found in self._of_id.values()
-            if sum(one.natural >= self.least and bool(one.relevant) for one in found.values())
+            if sum(one.natural == BEST and bool(one.relevant) for one in found.values())
             >= LEAST_ANNOTATORS
             for each in found.values()
             if each.sentence
@@ -186,9 +182,7 @@ class Annotations:
     def in_faulty_cases(self) -> frozenset[str]:
         """The ids of sentences that stood in two unnatural cases or more, and in no good one."""
         worst = (min(some.values(), key=lambda one: one.natural) for some in self._of_id.values())
-        faulty = Counter(
-            each.sentence for each in worst if each.sentence and each.natural < self.least
-        )
+        faulty = Counter(each.sentence for each in worst if each.sentence and each.natural < BEST)
         return frozenset(id for id, number in faulty.items() if number > 1) - self.in_cases
 
     def agreement(self) -> tuple[int, float, float]:
@@ -245,19 +239,18 @@ class AnnotationFile:
     Args:
         path: the file.
         others: files that are only read.
-        least: of `Annotations`.
 
     Raises:
         BuildError: a file cannot be read, or a line of it is no annotation.
         OutputError: there can be no file of that name.
     """
 
-    def __init__(self, path: Path, others: Sequence[Path] = (), least: int = BEST) -> None:
+    def __init__(self, path: Path, others: Sequence[Path] = ()) -> None:
         check_file_out(path, "--annotations")
         self.path = path
         files = [*others, *([path] if path.exists() else [])]
         self.all = [each for file in files for each in read_file(file)]
-        self.annotations = Annotations(self.all, least)
+        self.annotations = Annotations(self.all)
         self.annotations.warn_of_careless()
 
     def append(self, new: Sequence[Annotation]) -> None:
@@ -268,4 +261,4 @@ class AnnotationFile:
         rows = (each.model_dump(by_alias=True, exclude_none=True) for each in new)
         write_bytes(self.path, before + as_json_lines(rows).encode())
         self.all += new
-        self.annotations = Annotations(self.all, self.annotations.least)
+        self.annotations = Annotations(self.all)

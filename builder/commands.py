@@ -64,10 +64,6 @@ BuiltCapabilities = Annotated[
         r"again \[default: all].",
     ),
 ]
-Naturalness = Annotated[
-    Literal[1, 2],
-    of_what_is_built(help="Least grade by each annotator: 2, or 1, an editor would change a word."),
-]
 Seeds = Annotated[
     str,
     SkipValidation,
@@ -125,7 +121,6 @@ def build(
             r"\[default: those that the package ships for the embedded corpus and for SST].",
         ),
     ] = [],  # noqa: B006
-    natural: Naturalness = 2,
     unread: Annotated[
         bool,
         of_what_is_built(
@@ -221,7 +216,6 @@ def curate(
     label_map: LabelMap = None,
     domain: DomainName = None,
     seeds: Seeds = "100",
-    natural: Naturalness = 2,
     base_url: Annotated[
         str,
         of_annotators(help="OpenAI-compatible server of language models that annotate, up to /v1."),

@@ -60,7 +60,6 @@ class BuildConfig(BaseModel):
     mlm: str = EMBEDDED
     tagger: str = EMBEDDED
     annotations: tuple[Path, ...] = ()
-    natural: Literal[1, 2] = 2
     unread: bool = False
     precision: Annotated[float, Field(ge=0.5, lt=1)] | None = None
     overwrite: bool = False
@@ -99,8 +98,6 @@ class BuildConfig(BaseModel):
             raise ValueError(
                 "--annotations, --unread and --precision: nobody judges the paper form"
             )
-        if self.natural == 1 and not self.annotations:
-            raise ValueError("--natural 1: give --annotations; those that are shipped are all 2")
         if self.unread and self.annotations:
             raise ValueError("--unread and --annotations: give one of them")
         if self.precision and self.annotation_files:
@@ -147,8 +144,6 @@ class BuildConfig(BaseModel):
         without = {"out", "preset", "overwrite", "annotations", "unread", "engine"}
         if self.precision is None:
             without.add("precision")
-        if self.natural == 2:
-            without.add("natural")
         options = self.model_dump(mode="json", exclude=without)
         return options | {"seeds": "all"} if self.seeds == MOST else options
 

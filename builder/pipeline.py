@@ -175,7 +175,7 @@ def _fluent_rows(inputs: Inputs, models: KeptModels, counted: Mapping[str, Count
     config = inputs.config
     annotations = None
     if config.annotation_files:
-        annotations = Annotations.read(config.annotation_files, config.natural)
+        annotations = Annotations.read(config.annotation_files)
     rows: Rows = {capability.id: [] for capability in inputs.capabilities}
     # What nobody annotated is made by itself: it changes nothing of what was annotated.
     for annotated in (True, False):

@@ -117,7 +117,7 @@ def curate(
     path, *others = config.annotations
     with ExitStack() as opened:
         opened.enter_context(locked(path, "--annotations"))
-        file = AnnotationFile(path, others, config.natural)
+        file = AnnotationFile(path, others)
         for name in (annotator, *(model.name for model in models)):
             file.annotations.check_care(name)
         added = None
@@ -211,7 +211,7 @@ class _Hopeful(Annotations):
     is_hopeful = True
 
     def __init__(self, annotations: Annotations, without: Collection[str]) -> None:
-        super().__init__((), annotations.least)
+        super().__init__(())
         self._annotations = annotations
         self._without = annotations.in_faulty_cases.union(without)
 
