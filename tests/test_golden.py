@@ -144,7 +144,7 @@ class Golden:
         """The checks of ``gate``."""
         self.results()
         found = self.run(
-            "gate results/vader.json --max LC4=20 --max mean=50 "
+            "gate results/vader.json --max LC4=20 --max mean=30 "
             "--no-worse-than results/embedded-3class.json --format json",
             status=1,
         )
