@@ -50,14 +50,20 @@ def test_what_passed_is_never_read_again_nor_what_was_refused(given: list[Annota
     for id in IDS[:4]:
         found = annotations.of(id)
         grades = sorted(each.natural for each in found)
-        refused = any(each.natural == 0 or each.label != "neutral" for each in found)
+        refused = any(each.natural < 2 or each.label != "neutral" for each in found)
         assert annotations.passes(id, {"neutral"}) == (grades[-2:] == [2, 2] and not refused)
-        # One annotator more can give a 2.
+        # One annotator more can give a 2, and a third who does not takes it back.
         assert (id in left) == (grades in ([], [2]) and not refused)
     for annotator in "abcd":
         for item in unread(candidates, annotations, annotator):
             assert item.id in left
             assert annotator not in {each.annotator for each in annotations.of(item.id)}
+
+
+def test_one_lower_grade_refuses_what_two_passed() -> None:
+    both = [annotation(IDS[0], "a"), annotation(IDS[0], "b")]
+    assert Annotations(both).passes(IDS[0], {"neutral"})
+    assert not Annotations([*both, annotation(IDS[0], "c", natural=1)]).passes(IDS[0], {"neutral"})
 
 
 TEXTS = st.lists(

@@ -92,13 +92,13 @@ def _extended(
         good, others = (
             choose.that_leave_label(
                 {
-                    t: [e for e in x if is_good(e.extension, labels[t]) == k]
-                    for t, x in confirmed.items()
+                    text: [each for each in some if is_good(each.extension, labels[text]) == read]
+                    for text, some in confirmed.items()
                 },
-                annotated=k,
+                annotated=read,
                 scored=form.models.scores,
             )
-            for k in (True, False)
+            for read in (True, False)
         )
         for text, some in others.items():
             likeliest = sorted(some, key=lambda each: -each.extension.score)
