@@ -34,7 +34,7 @@ class BuildConfig(BaseModel):
     Fields left out take the default of the form (``templates``).
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     out: Path
     capabilities: tuple[str, ...] = ()

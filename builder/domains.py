@@ -37,7 +37,7 @@ class Domain(BaseModel):
         words: what belongs here; those of a shipped domain are inserted into texts of no other.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     name: str = NEUTRAL
     things: tuple[str, ...] = ()

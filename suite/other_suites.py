@@ -173,7 +173,7 @@ class CheckListCase(BaseModel):
     ``expected``: they are texts to exercise a model with, which CheckList itself judges.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     test: str
     capability: str

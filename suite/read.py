@@ -43,7 +43,7 @@ _Text = Annotated[str, Field(max_length=100_000)]
 
 
 class _Described(BaseModel):
-    model_config = ConfigDict(strict=True, extra="allow")
+    model_config = ConfigDict(strict=True, extra="allow", defer_build=True)
 
 
 class _File(_Described):

@@ -211,11 +211,13 @@ class Lexicon:
         part of speech: it waits for its lemma, which is not known here.
         """
         form, pos = _normalise(word), self.pos_of_tag(tag)
-        if pos is None or (form, pos) in self.entries:
+        if pos is None:
+            return _is_function_word(form, tag) and self.is_neutral_insertion(word, tag, word)
+        if (form, pos) in self.entries:
             return self.is_neutral_insertion(word, tag, word)
-        if pos != "adv" and (len(form) == 1 or form in CLOSED_CLASS):
+        if tag not in _ENDINGS or (pos != "adv" and (len(form) == 1 or form in CLOSED_CLASS)):
             return False
-        fits = tag in _ENDINGS and (form.endswith(_ENDINGS[tag]) or form not in self._forms)
+        fits = form.endswith(_ENDINGS[tag]) or form not in self._forms
         return fits and not is_polarity_shifter(form)
 
     @functools.cached_property

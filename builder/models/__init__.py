@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from s2lct.builder.records import ParsedSentence, Token
+if TYPE_CHECKING:
+    from s2lct.builder.records import ParsedSentence, Token
 
 EMBEDDED = "embedded"
 Kind = Literal["tagger", "parser", "mlm"]
@@ -92,6 +93,8 @@ def parsed_sentences(
     texts: Sequence[str], tagger: Tagger, parser: ConstituencyParser
 ) -> list[ParsedSentence | None]:
     """Each text with its tokens and its tree; None where the parser gives none."""
+    from s2lct.builder.records import ParsedSentence
+
     tokens = tagger.tag(texts)
     return [
         None if tree is None else ParsedSentence(text, words, tree)
