@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 WEIGHTS = Path(__file__).parent / "weights" / "masked_lm.safetensors"
 SCORE_DIGITS = 4
-ROWS, PIECES = 8, 8
+ROWS, PIECES, ROWS_OF_THE_HEAD = 8, 8, 32
 """Texts of a forward pass, filled up with copies of the last one, to so many word pieces or a
-multiple of it.
+multiple of it; and rows for which the vocabulary is scored at once.
 
 The last bits of a score depend on the shape of what is computed. As it follows from a text's
 length, a score depends on its text alone.
@@ -133,10 +133,14 @@ class TransformersMaskedLM:
         fitting = (number for number, length in enumerate(lengths) if length <= self._longest)
         results: list[Words] = [()] * len(texts)
 
-        def suggested(batch: list[int]) -> list[tuple[int, Words]]:
-            scores = self._scores([encoded[number] for number in batch], lengths[batch[0]])
+        def read(batch: list[int]) -> list[tuple[int, torch.Tensor]]:
+            states = self._states([encoded[number] for number in batch], lengths[batch[0]])
+            return list(zip(batch, states, strict=False))
+
+        def ranked(some: list[tuple[int, torch.Tensor]]) -> list[tuple[int, Words]]:
+            scores = self._scores([state for _, state in some])
             rows_of: defaultdict[frozenset[str] | None, list[tuple[int, int]]] = defaultdict(list)
-            for row, number in enumerate(batch):
+            for row, (number, _) in enumerate(some):
                 for request in numbers_of[number]:
                     rows_of[chosen[request]].append((row, request))
             return [
@@ -147,8 +151,14 @@ class TransformersMaskedLM:
                 )
             ]
 
+        on_cpu = self._device.type == "cpu"
         batches = same_lengths(fitting, lengths, lambda _: ROWS)
-        for found in batches_at_once(suggested, batches, on_cpu=self._device.type == "cpu"):
+        states = [one for some in batches_at_once(read, batches, on_cpu=on_cpu) for one in some]
+        parts = (
+            states[start : start + ROWS_OF_THE_HEAD]
+            for start in range(0, len(states), ROWS_OF_THE_HEAD)
+        )
+        for found in batches_at_once(ranked, parts, on_cpu=on_cpu):
             for request, best in found:
                 results[request] = best
         return results
@@ -159,8 +169,11 @@ class TransformersMaskedLM:
         encoded: list[list[int]] = self.tokenizer(written)["input_ids"] if written else []
         return encoded
 
-    def _scores(self, encoded: Sequence[list[int]], length: int) -> torch.Tensor:
-        """Log probabilities of `words` for the first mask of texts, a row each."""
+    def _states(self, encoded: Sequence[list[int]], length: int) -> torch.Tensor:
+        """What the model makes of the first mask of texts, a row each and rows to be left out.
+
+        It is what the head scores the vocabulary by; without a head, it is the scores.
+        """
         import torch
 
         rows = [*encoded, *[encoded[-1]] * (ROWS - len(encoded))]
@@ -169,9 +182,31 @@ class TransformersMaskedLM:
         ids = torch.tensor(filled, device=self._device)
         seen = torch.tensor([[int(at < len(row)) for at in range(length)] for row in rows])
         first = (ids == self.tokenizer.mask_token_id).to(torch.int64).argmax(dim=1)
+        given = {"input_ids": ids, "attention_mask": seen.to(self._device)}
         with torch.inference_mode():
-            found = self._log_probabilities(ids, seen.to(self._device), first)
-            return found[: len(encoded), self._word_ids]
+            if self._head is None:
+                found: torch.Tensor = self.model(**given).logits
+            else:
+                found = self.model.base_model(**given).last_hidden_state
+            return found[torch.arange(ROWS, device=self._device), first]
+
+    @cached_property
+    def _head(self) -> torch.nn.Module | None:
+        """What scores the vocabulary, where it can be asked by itself."""
+        import torch
+
+        heads = (getattr(self.model, name, None) for name in ("cls", "lm_head"))
+        return next((head for head in heads if isinstance(head, torch.nn.Module)), None)
+
+    def _scores(self, states: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Log probabilities of `words`, a row for each state."""
+        import torch
+
+        rows = torch.stack([*states, *[states[-1]] * (ROWS_OF_THE_HEAD - len(states))])
+        with torch.inference_mode():
+            logits = rows if self._head is None else self._head(rows)
+            found = torch.log_softmax(logits.float(), dim=-1)
+            return found[: len(states), self._word_ids]
 
     def _best(self, scores: torch.Tensor, among: frozenset[str] | None, top: int) -> list[Words]:
         """The words of the highest scores in each row; of equal ones the first in the alphabet."""
@@ -211,22 +246,6 @@ class TransformersMaskedLM:
         import torch
 
         return torch.tensor(list(self.word_ids.values()), device=self._device)
-
-    def _log_probabilities(
-        self, ids: torch.Tensor, seen: torch.Tensor, positions: torch.Tensor
-    ) -> torch.Tensor:
-        """Log probabilities of the vocabulary at one position a row, shape (rows, vocabulary)."""
-        import torch
-
-        rows = torch.arange(len(ids), device=self._device)
-        heads = (getattr(self.model, name, None) for name in ("cls", "lm_head"))
-        head = next((head for head in heads if isinstance(head, torch.nn.Module)), None)
-        if head is None:
-            logits = self.model(input_ids=ids, attention_mask=seen).logits[rows, positions]
-        else:
-            hidden = self.model.base_model(input_ids=ids, attention_mask=seen).last_hidden_state
-            logits = head(hidden[rows, positions])
-        return torch.log_softmax(logits.float(), dim=-1)
 
 
 def _embedded_model() -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
