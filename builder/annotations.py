@@ -76,7 +76,8 @@ class Annotations:
         careless: who called too many traps natural, and what to say of that, by annotator.
         is_hopeful: whether what nobody refused passes.
         reached: ids of the sentences, and of the texts with masks, of which something was made
-            that passes; None where that is not known. What is not among them needs no models.
+            that passes, and of the sentences in the seeds of each capability; None where that is
+            not known. Of what is not among them nothing is made, and no model is asked about it.
     """
 
     reached: frozenset[str] | None = None

@@ -18,7 +18,7 @@ from s2lct.builder.language.grammar import shipped_attachments, shipped_bank
 from s2lct.builder.language.reach import has_referent, is_assertive, is_negative, is_reached
 from s2lct.builder.models import parsed_sentences
 from s2lct.builder.models.opinions import opinions
-from s2lct.builder.pool import Pool
+from s2lct.builder.pool import QUICK_LOOK, Pool
 from s2lct.builder.records import (
     Expansion,
     Extended,
@@ -28,6 +28,7 @@ from s2lct.builder.records import (
     Sentence,
     Source,
     sentence_id,
+    served_id,
 )
 from s2lct.builder.stages import choose, compose, confirm, extend, judge, reduce, reword, search
 from s2lct.builder.stages.compose import contrast_of, contrasts_of_expansions
@@ -45,8 +46,6 @@ PHRASES_TRIED = 60
 """Of a sentence, those that reviewers add most often."""
 EXTENDED_AT_ONCE = 100
 """Sentences: few enough that their fillings fit into memory."""
-LEAST_OF_A_CAPABILITY = 8
-"""Seeds that each capability gets, where a corpus has them, before any gets more."""
 OTHERS_TRIED = 12
 """Sentences that may stand in a case's contrast instead of its own."""
 
@@ -199,12 +198,25 @@ class FluentForm:
                 )
             )
 
+        def may_serve(source: Source) -> bool:
+            known = self.annotations
+            return known is None or known.may_reach(served_id(capability.id, source.text))
+
+        def grows(source: Source) -> bool:
+            known, label = self.annotations, source.sentence.label
+            if known is None or known.reached is None:
+                return any(self._is_good(each.id, label) for each in source.extensions)
+            return known.may_reach(served_id(capability.id, source.text, grown=True))
+
+        many = self.inputs.config.seeds >= QUICK_LOOK
         seeds = compose.seeds_of(
             capability.id,
             form,
             pools,
             most=most or self.inputs.config.seeds,
             accept=accept,
+            may_serve=may_serve,
+            grows=grows if many and self.annotations and not self.annotations.is_hopeful else None,
             used=used,
             composed=self.composed.setdefault(capability.id, {}),
         )
@@ -214,15 +226,15 @@ class FluentForm:
     def compose_all(self) -> dict[str, list[Seed]]:
         """The seeds of all capabilities, of as many sentences as can be.
 
-        A corpus of others may be too small for all that is wanted: then no capability gets many
-        before each has some.
+        A corpus of others may be too small for all that is wanted: there no capability gets twice
+        as many before the others have as many as it has, if they can.
         """
         progress = bar("compose", len(self.capabilities))
         for _ in beside_each_other(self.compose, self.capabilities):
             progress(1)  # what each would have by itself is known now
         seeds: dict[str, list[Seed]] = {each.id: [] for each in self.capabilities}
         most = self.inputs.config.seeds
-        wanted = min(LEAST_OF_A_CAPABILITY, most) if self.inputs.config.is_of_others else most
+        wanted = 1 if self.inputs.config.is_of_others else most
         while True:
             for each in self.capabilities:
                 others = [seed for id in seeds.keys() - {each.id} for seed in seeds[id]]

@@ -245,3 +245,8 @@ class Family:
 def sentence_id(text: str) -> str:
     """The content id of a sentence, whole, shortened or extended."""
     return content_id("sentence", text)
+
+
+def served_id(capability: str, text: str, *, grown: bool = False) -> str:
+    """The content id of a sentence, whole or shortened, in a capability's seeds, or expansions."""
+    return content_id("grown" if grown else "served", capability, text)

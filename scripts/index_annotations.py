@@ -8,10 +8,11 @@ Usage::
     python scripts/index_annotations.py --sst PATH
 
 Builds of the embedded corpus and of SST are made as if nothing were known, with all seeds that
-there are. Beside the annotations stand then, in a file whose first line is their SHA-256,
-the ids of every sentence and of every text with masks of which something was made that passes:
-models are asked about nothing else. Run it again whenever annotations were added; until then builds
-are as before, but slower.
+there are. Beside the annotations stand then, in a file whose first line is their SHA-256, the ids
+of every sentence and of every text with masks of which something was made that passes, and of every
+sentence in the seeds, and in the expansions, of a capability: nothing else is tried, and models are
+asked about nothing else. Run it again whenever annotations were added; until then builds are slower
+and know less well of which seeds there are expansions.
 """
 
 from __future__ import annotations
@@ -31,12 +32,22 @@ from s2lct.builder.annotations import (
     read_file,
     write_reached,
 )
+from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.config import (
     REFUSED_ANNOTATIONS,
     SHIPPED_ANNOTATIONS,
     BuildConfig,
 )
-from s2lct.builder.records import MASK, Extension, Source, sentence_id
+from s2lct.builder.records import (
+    MASK,
+    Expansion,
+    Extended,
+    Extension,
+    Seed,
+    Source,
+    sentence_id,
+    served_id,
+)
 from s2lct.files import as_json_lines, write_bytes
 
 SEEDS = 1_000
@@ -50,9 +61,30 @@ class Recording(fluent_form.FluentForm):
 
     reached: set[str] = field(default_factory=set)
 
-    def _shorten(self, sources: Mapping[str, Source]) -> None:
-        super()._shorten(sources)
-        self.reached.update(sentence_id(text) for text in sources if self.shorter[text])
+    def compose_all(self) -> dict[str, list[Seed]]:
+        """The seeds of all capabilities; what they are made of is taken down."""
+        seeds = super().compose_all()
+        for capability, of_key in self.composed.items():
+            for key in (key for key, made in of_key.items() if made):
+                for _, sentence, form in key:
+                    self.reached.update((sentence_id(sentence), served_id(capability, form)))
+        return seeds
+
+    def expand(
+        self,
+        capability: Capability,
+        seeds: Sequence[Seed],
+        extended: Mapping[str, Sequence[Extended]],
+    ) -> list[Expansion]:
+        """The expansions of seeds; what those that pass are made of is taken down."""
+        made = super().expand(capability, seeds, extended)
+        of_id = {seed.id: seed for seed in seeds}
+        passed = self.may_be_published({each.id: of_id[each.seed_id].labels for each in made})
+        for each in made:
+            if each.id in passed:
+                texts = (source.text for source in of_id[each.seed_id].sources)
+                self.reached.update(served_id(capability.id, text, grown=True) for text in texts)
+        return made
 
     def _proposed(self, sources: Sequence[Source]) -> list[list[Extension]]:
         proposed = super()._proposed(sources)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -179,6 +180,26 @@ def test_annotations_decide(pool: list[Source], data: st.DataObject) -> None:
     passed = {seed.id for seed in seeds}
     again = seeds_of("LC4", WORDED, {"N": pool}, most=1_000, accept=lambda s: s.id in passed)
     assert again == seeds
+
+
+@given(POOLS, st.sets(st.sampled_from(sorted({one.text for one in SOURCES}))), st.integers(1, 9))
+def test_what_has_expansions_is_drawn_first_and_what_cannot_serve_never(
+    pool: list[Source], some: set[str], most: int
+) -> None:
+    def draw(**options: Any) -> list[str]:
+        options = {"most": 1_000, "accept": lambda _: True, **options}
+        seeds = seeds_of("LC4", WORDED, {"N": pool}, **options)
+        return [seed.sources[0].text for seed in seeds]
+
+    drawn_of_all = draw()
+    grown = draw(grows=lambda one: one.text in some)
+    assert Counter(grown) == Counter(drawn_of_all)
+    assert [text in some for text in grown] == sorted(
+        (text in some for text in grown), reverse=True
+    )
+    assert draw(grows=lambda one: one.text in some, most=most) == grown[:most]
+    serving = draw(may_serve=lambda one: one.text in some)
+    assert Counter(serving) == Counter(text for text in drawn_of_all if text in some)
 
 
 def expansions(chosen: Sequence[tuple[int, str]]) -> list[Expansion]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from s2lct.builder.capabilities.files import load_capabilities, read_capability
 from s2lct.builder.capabilities.schema import Template
 from s2lct.builder.domains import FILM, NEUTRAL, load_domain, shipped_domain, shipped_names
 from s2lct.builder.pipeline import build_suite
+from s2lct.builder.stages.compose import MOST_OF_A_SUITE
 from s2lct.builder.verify import verify_suite
 from s2lct.errors import CapabilityError
 from s2lct.suite.read import read_description
@@ -107,6 +109,17 @@ def test_no_film_word_in_a_suite_of_batteries(name: str, batteries: Path, tmp_pa
     assert not [text for text in texts if OF_FILMS.search(text)]
     words = set(re.findall(r"[\w-]+", " ".join(texts).lower()))
     assert not words & {*shipped_domain(FILM).words}.difference(load_domain(name).words)
+
+
+def test_a_small_corpus_is_shared_out_among_the_capabilities(
+    batteries: Path, tmp_path: Path
+) -> None:
+    counts = build_suite(config_for(batteries, tmp_path / "suite", seeds=100, domain="product"))
+    seeds = [row for row in rows_in(tmp_path / "suite") if row["kind"] == "seed"]
+    found = [each for each in counts.values() if each["found"]]
+    assert len(found) > 7 and all(each["seeds"] for each in found), counts
+    used = Counter(source["text"] for row in seeds for source in row["sources"])
+    assert max(used.values()) <= MOST_OF_A_SUITE
 
 
 def test_no_battery_in_a_film(corpus_path: Path, tmp_path: Path) -> None:

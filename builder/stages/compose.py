@@ -151,6 +151,8 @@ def seeds_of(
     *,
     most: int,
     accept: Callable[[Seed], bool],
+    may_serve: Callable[[Source], bool] = lambda source: True,
+    grows: Callable[[Source], bool] | None = None,
     used: Mapping[str, int] | None = None,
     composed: dict[Key, list[Seed]] | None = None,
 ) -> list[Seed]:
@@ -165,6 +167,8 @@ def seeds_of(
         pools: for each slot, the sentences in drawing order; gone through more than once.
         most: how many seeds to make.
         accept: whether a seed may be taken.
+        may_serve: whether a seed that may be taken can be made of a sentence.
+        grows: whether seeds of a sentence have expansions: these are drawn first, if it is given.
         used: in how many seeds of other capabilities a corpus sentence is, by its text: those
             that are in fewer come first, and none gets into more than `MOST_OF_A_SUITE`.
         composed: the seeds that sentences may make, as far as that is known; more are added.
@@ -178,7 +182,9 @@ def seeds_of(
     known = {} if composed is None else composed
     wordings = sum(template.variants for template in form.templates)
     share = LARGEST_SHARE_OF_A_WORDING if wordings >= ENOUGH_WORDINGS else 1
-    drawing = _Drawing(capability, form, accept, used or {}, known, math.ceil(share * most))
+    drawing = _Drawing(
+        capability, form, accept, may_serve, grows, used or {}, known, math.ceil(share * most)
+    )
     streams = [
         drawing.stream([pools[slot] for slot in slots], slots, numbers, label)
         for slots, numbers in groups.items()
@@ -202,6 +208,8 @@ class _Drawing:
     capability: str
     form: Form
     accept: Callable[[Seed], bool]
+    may_serve: Callable[[Source], bool]
+    grows: Callable[[Source], bool] | None
     used: Mapping[str, int]
     composed: dict[Key, list[Seed]]
     most_of_wording: int
@@ -220,15 +228,19 @@ class _Drawing:
 
         The sentences of the first slot have that label.
         """
-        for most in range(1, (MOST_OF_A_SUITE if self.used else MOST_OF_A_SOURCE) + 1):
-            for sources in _tuples(columns):
-                if sources[0].sentence.label != label:
-                    continue
-                if not all(self._is_left(source.sentence.text, most) for source in sources):
-                    continue
-                found = self._first(dict(zip(slots, sources, strict=True)), numbers)
-                if found is not None:
-                    yield found
+        rounds = range(1, (MOST_OF_A_SUITE if self.used else MOST_OF_A_SOURCE) + 1)
+        for grows in [self.grows, None] if self.grows else [None]:
+            for most in rounds:
+                for sources in _tuples(columns):
+                    if sources[0].sentence.label != label:
+                        continue
+                    if grows is not None and not any(map(grows, sources)):
+                        continue
+                    if not all(self._is_left(source.sentence.text, most) for source in sources):
+                        continue
+                    found = self._first(dict(zip(slots, sources, strict=True)), numbers)
+                    if found is not None:
+                        yield found
 
     def _is_left(self, text: str, most: int) -> bool:
         """Whether a sentence is in fewer seeds than that, and may be in one more."""
@@ -239,7 +251,8 @@ class _Drawing:
         """The first acceptable seed of a new text, in a wording of which there is room for more."""
         key = tuple((slot, each.sentence.text, each.text) for slot, each in filled.items())
         if key not in self.composed:
-            applied = islice(self._applied(numbers, filled), WORDINGS_TRIED)
+            may_be_made = all(map(self.may_serve, filled.values()))
+            applied = islice(self._applied(numbers, filled), WORDINGS_TRIED * may_be_made)
             self.composed[key] = list(filter(self.accept, applied))
         for seed in self.composed[key]:
             is_common = self.of_wording[seed.template] >= self.most_of_wording
