@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from s2lct.builder.annotations import Annotations
 from s2lct.builder.capabilities.schema import Capability, Form, SearchRule
@@ -46,6 +46,8 @@ PHRASES_TRIED = 60
 """Of a sentence, those that reviewers add most often."""
 EXTENDED_AT_ONCE = 100
 """Sentences: few enough that their fillings fit into memory."""
+LIKELIEST_FOR_AN_EXPANSION = 3
+"""Extensions of a sentence, for each expansion wanted, to choose from where nobody annotated."""
 OTHERS_TRIED = 12
 """Sentences that may stand in a case's contrast instead of its own."""
 
@@ -105,15 +107,9 @@ class FluentForm:
         return [each for each in sound if opinion_of[each.text].bears_out(each.sentence.label)]
 
     def passes(self, id: str, label: Label) -> bool:
-        """Whether annotators passed a sentence, or a case of it; so it is where nobody did."""
-        if self.annotations is None or self.annotations.passes(id, {label}):
-            return True
-        return self.inputs.config.is_of_others and id in self.annotations.in_cases
-
-    def _is_good(self, id: str, label: Label) -> bool:
-        """Whether annotators passed a sentence, by itself or in a case."""
+        """Whether annotators passed a sentence, by itself or in a case; so it is without any."""
         read = self.annotations
-        return self.passes(id, label) or (read is not None and id in read.in_cases)
+        return read is None or read.passes(id, {label}) or id in read.in_cases
 
     def _may_reach(self, text: str) -> bool:
         """Whether annotators may have passed something that is made of a text."""
@@ -121,13 +117,7 @@ class FluentForm:
 
     @cached_property
     def _that_may_serve(self) -> Sequence[Sentence]:
-        """Sentences of which annotators may have passed the whole or a shorter form."""
-        return [
-            sentence
-            for sentence in self.inputs.sentences
-            if self._may_reach(sentence.text)
-            or self.passes(sentence_id(sentence.text), sentence.label)
-        ]
+        return [each for each in self.inputs.sentences if self._may_reach(each.text)]
 
     def forms(self, sources: Sequence[Source]) -> list[list[Source]]:
         """What seeds may use of each sentence: its shorter forms, and itself if it passes."""
@@ -150,7 +140,7 @@ class FluentForm:
                 continue
             found = reduce.shortened(source.parsed, *known, of_others=of_others)
             label = source.sentence.label
-            passed = [text for text in found if self._is_good(sentence_id(text), label)]
+            passed = [text for text in found if self.passes(sentence_id(text), label)]
             candidates += [(source, text, found[text]) for text in passed[:SHORTER_FORMS]]
         texts = [text for _, text, _ in candidates]
         parsed = parsed_sentences(texts, self.models.tagger, self.models.parser)
@@ -183,12 +173,11 @@ class FluentForm:
                 for name, rules in form.search.items()
             }
         pools = self.pools[capability.id]
+        known, lexicon = self.annotations, self.inputs.lexicon
 
         def accept(seed: Seed) -> bool:
-            read = self.annotations if seed.template else None
-            if read is not None and not read.passes(seed.id, seed.labels):
+            if seed.template and known is not None and not known.passes(seed.id, seed.labels):
                 return False
-            lexicon = self.inputs.lexicon
             return (
                 self._is_sensible(seed)
                 and self._may_have_contrast(seed, form)
@@ -198,16 +187,11 @@ class FluentForm:
                 )
             )
 
-        def may_serve(source: Source) -> bool:
-            known = self.annotations
-            return known is None or known.may_reach(served_id(capability.id, source.text))
+        def may_serve(source: Source, *, grown: bool = False) -> bool:
+            id = served_id(capability.id, source.text, grown=grown)
+            return known is None or known.may_reach(id)
 
-        def grows(source: Source) -> bool:
-            known, label = self.annotations, source.sentence.label
-            if known is None or known.reached is None:
-                return any(self._is_good(each.id, label) for each in source.extensions)
-            return known.may_reach(served_id(capability.id, source.text, grown=True))
-
+        is_indexed = known is not None and known.reached is not None
         many = self.inputs.config.seeds >= QUICK_LOOK
         seeds = compose.seeds_of(
             capability.id,
@@ -216,7 +200,7 @@ class FluentForm:
             most=most or self.inputs.config.seeds,
             accept=accept,
             may_serve=may_serve,
-            grows=grows if many and self.annotations and not self.annotations.is_hopeful else None,
+            grows=partial(may_serve, grown=True) if is_indexed and many else None,
             used=used,
             composed=self.composed.setdefault(capability.id, {}),
         )
@@ -339,7 +323,7 @@ class FluentForm:
         """
         if self.annotations is None:
             return extension.origin != "phrase"
-        return self._is_good(extension.id, label)
+        return self.passes(extension.id, label)
 
     def _proposed(self, sources: Sequence[Source]) -> list[list[Extension]]:
         """Extensions of each sentence that were not tagged, parsed or annotated yet.
@@ -384,7 +368,7 @@ class FluentForm:
         extended: Mapping[str, Sequence[Extended]],
     ) -> list[Expansion]:
         """The expansions of a capability's seeds that may be chosen, by what was extended."""
-        annotated, wanted = self.annotations is not None, self.inputs.config.expansions
+        wanted = self.inputs.config.expansions * LIKELIEST_FOR_AN_EXPANSION
         form = capability.form("fluent")
         taken = {seed.text for seed in seeds}
         made: list[Expansion] = []
@@ -394,7 +378,7 @@ class FluentForm:
             for slot, source in zip(seed.slots, seed.sources, strict=True):
                 self.counts[capability.id]["suggested"] += self.suggested[source.text]
                 tried = extended.get(source.text, ())
-                for longer in choose.usable(tried, wanted, annotated=annotated):
+                for longer in tried[:wanted] if self.annotations is None else tried:
                     label, parsed = source.sentence.label, longer.parsed
                     if not search.still_meets(form, label, parsed, self.inputs.lexicon):
                         continue

@@ -12,8 +12,8 @@ from s2lct.builder.stages.compose import PAIRINGS
 if TYPE_CHECKING:
     from s2lct.builder.fluent_form import FluentForm
 
-QUICK_LOOK, IN_ORDER = 10, 10
-"""Of so many sentences for each seed those with shorter forms come first, unless few are wanted."""
+QUICK_LOOK = 10
+"""Where fewer seeds are wanted they are of the sentences as they come."""
 TRIED_FOR_A_SEED = 3
 """Sentences of a slot, for each seed wanted, that are used where nobody annotated them."""
 LEAST_DRAWN, LEAST_SHORTENED, MOST_DRAWN = 32, 8, 1_000
@@ -24,8 +24,8 @@ class Pool:
     """What a slot is filled with: sentences, each in its shorter forms before it is whole.
 
     Sentences are drawn and shortened as far as the pool is gone through, which it may be more than
-    once. Where annotators read them, and in a corpus of others, those of many come first that have
-    a shorter form: what is left out of it makes the best expansions.
+    once. In a corpus of others those come first that have a shorter form: what is left out of it
+    makes the best expansions.
     """
 
     def __init__(
@@ -66,8 +66,6 @@ class Pool:
         step = min(max(LEAST_SHORTENED, config.seeds), MOST_DRAWN)
         if config.is_of_others:
             step = self._most
-        elif self._form.annotations is not None and config.seeds >= QUICK_LOOK:
-            step = min(IN_ORDER * config.seeds, MOST_DRAWN)
         wanted = min(done + step, self._most)
         at_once = min(max(LEAST_DRAWN, 4 * config.seeds), MOST_DRAWN)
         while len(self._sources) < wanted and self._seen < len(self._candidates):
@@ -75,7 +73,7 @@ class Pool:
             self._seen += len(batch)
             self._sources += self._form.select(self._rules, batch)
         found = self._form.forms(self._sources[done:wanted])
-        if config.is_of_others or self._form.annotations is not None:
+        if config.is_of_others:
             found.sort(key=lambda forms: not any(each.extensions for each in forms))
         self._forms += found
         return len(self._forms) > done

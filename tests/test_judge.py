@@ -19,10 +19,8 @@ from s2lct.builder.records import (
     Production,
 )
 from s2lct.builder.stages.choose import (
-    LIKELIEST_FOR_AN_EXPANSION,
     MOST_SHIFT,
     that_leave_label,
-    usable,
 )
 
 TAGGER = StubTagger()
@@ -82,11 +80,3 @@ def test_nothing_that_is_kept_moves_the_scorers_further_than_allowed(
     moves = [abs(one()(longer) - one()(text)) for one in SCORERS]
     left = that_leave_label({text: [one]}, annotated=True)
     assert bool(left[text]) == (fmean(moves) <= MOST_SHIFT)
-
-
-@given(st.integers(0, 30), st.integers(1, 4))
-def test_without_readers_the_first_are_there_to_choose_from(number: int, expansions: int) -> None:
-    some = [extended("The [rural] plot is dull.", score=-each) for each in range(number)]
-    most = LIKELIEST_FOR_AN_EXPANSION * expansions
-    assert usable(some, expansions, annotated=False) == some[:most]
-    assert usable(some, expansions, annotated=True) == some

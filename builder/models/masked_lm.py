@@ -59,6 +59,8 @@ class TransformersMaskedLM:
         self.model: Any = model.eval()
         self.tokenizer: Any = tokenizer
         self._chosen: dict[frozenset[str] | None, torch.Tensor] = {}
+        # It scores the vocabulary, where it can be asked by itself.
+        self._head: Any = getattr(model, "cls", None) or getattr(model, "lm_head", None)
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.model.to(self._device, torch.float32)
 
@@ -189,14 +191,6 @@ class TransformersMaskedLM:
             else:
                 found = self.model.base_model(**given).last_hidden_state
             return found[torch.arange(ROWS, device=self._device), first]
-
-    @cached_property
-    def _head(self) -> torch.nn.Module | None:
-        """What scores the vocabulary, where it can be asked by itself."""
-        import torch
-
-        heads = (getattr(self.model, name, None) for name in ("cls", "lm_head"))
-        return next((head for head in heads if isinstance(head, torch.nn.Module)), None)
 
     def _scores(self, states: Sequence[torch.Tensor]) -> torch.Tensor:
         """Log probabilities of `words`, a row for each state."""

@@ -23,8 +23,6 @@ LEAST_SCORE = -7.0
 """Masked words that nobody annotated, of a lower mean log probability, are left out."""
 MOST_SHIFT = 0.3
 """What is inserted may move the sentiment (-1 to 1) by so much, by each of the scorers."""
-LIKELIEST_FOR_AN_EXPANSION = 3
-"""Extensions of a sentence, for each expansion wanted, to choose from where nobody annotated."""
 LARGEST_SHARE = 0.02
 """No inserted word or phrase is in a larger share of a suite's expansions."""
 LARGEST_SHARE_OF_A_CLASS = 0.04
@@ -69,19 +67,6 @@ def _reads_well(extended: Extended) -> bool:
     starts = {word.start for word in extension.inserted}
     inserted = [number for number, token in enumerate(tokens) if token.start in starts]
     return not breaks_grammar(tokens, inserted)
-
-
-def usable(extended: Sequence[Extended], expansions: int, *, annotated: bool) -> list[Extended]:
-    """A sentence's extensions; unless annotated, the first of them.
-
-    Args:
-        extended: the extensions, the likeliest first where nobody annotated.
-        expansions: how many expansions of a seed are wanted.
-        annotated: whether annotators passed them.
-    """
-    if annotated:
-        return list(extended)
-    return list(extended[: LIKELIEST_FOR_AN_EXPANSION * expansions])
 
 
 def choose(
