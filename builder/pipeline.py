@@ -22,7 +22,7 @@ from s2lct.builder.inputs import Inputs
 from s2lct.builder.kept_models import KeptModels, LoadedModels
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.models import parsed_sentences
+from s2lct.builder.models import EMBEDDED, parsed_sentences
 from s2lct.builder.neutral import read_neutral
 from s2lct.builder.records import Expansion, Family, Seed, Source
 from s2lct.builder.stages import choose, compose, confirm, search
@@ -176,6 +176,8 @@ def _fluent_rows(inputs: Inputs, models: KeptModels, counted: Mapping[str, Count
     annotations = None
     if config.annotation_files:
         annotations = Annotations.read(config.annotation_files)
+        if {config.tagger, config.parser, config.mlm} != {EMBEDDED}:
+            annotations.reached = None  # other models make other things of it
     rows: Rows = {capability.id: [] for capability in inputs.capabilities}
     # What nobody annotated is made by itself: it changes nothing of what was annotated.
     for annotated in (True, False):

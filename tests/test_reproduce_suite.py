@@ -286,7 +286,7 @@ def test_retraining_tells_what_turned_on_either_suite(
     monkeypatch.setattr(Retrainer, "train", kept)
     # Two capabilities alone, which is quick.
     monkeypatch.setattr(
-        s2lct_tables, "load_suite", lambda suite: load_suite(suite).select(["LC2", "LC4"])
+        s2lct_tables, "load_suite", lambda suite: load_suite(suite).select(["LC2", "LC10"])
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some have too few cases
@@ -298,7 +298,7 @@ def test_retraining_tells_what_turned_on_either_suite(
             limit=8,
             out=tmp_path,
         )
-    assert set(trainings) == {"LC2", "LC4", "LC2*", "LC4*"}
+    assert set(trainings) == {"LC2", "LC10", "LC2*", "LC10*"}
 
     # The table has the other suite's same capability.
     rows = {
