@@ -32,7 +32,6 @@ from s2lct.builder.annotations import (
     read_file,
     write_reached,
 )
-from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.config import (
     REFUSED_ANNOTATIONS,
     SHIPPED_ANNOTATIONS,
@@ -41,8 +40,8 @@ from s2lct.builder.config import (
 from s2lct.builder.records import (
     MASK,
     Expansion,
-    Extended,
     Extension,
+    Family,
     Seed,
     Source,
     sentence_id,
@@ -70,21 +69,16 @@ class Recording(fluent_form.FluentForm):
                     self.reached.update((sentence_id(sentence), served_id(capability, form)))
         return seeds
 
-    def expand(
-        self,
-        capability: Capability,
-        seeds: Sequence[Seed],
-        extended: Mapping[str, Sequence[Extended]],
-    ) -> list[Expansion]:
-        """The expansions of seeds; what those that pass are made of is taken down."""
-        made = super().expand(capability, seeds, extended)
-        of_id = {seed.id: seed for seed in seeds}
-        passed = self.may_be_published({each.id: of_id[each.seed_id].labels for each in made})
-        for each in made:
-            if each.id in passed:
-                texts = (source.text for source in of_id[each.seed_id].sources)
-                self.reached.update(served_id(capability.id, text, grown=True) for text in texts)
-        return made
+    def choose(
+        self, seeds: Mapping[str, Sequence[Seed]], expansions: Sequence[Expansion]
+    ) -> dict[str, list[Family]]:
+        """The families; what the expansions that pass are made of is taken down."""
+        of_id = {seed.id: seed for group in seeds.values() for seed in group}
+        passed = self.may_be_published({each.id: of_id[each.seed_id].labels for each in expansions})
+        for seed in (of_id[each.seed_id] for each in expansions if each.id in passed):
+            texts = (source.text for source in seed.sources)
+            self.reached.update(served_id(seed.capability, text, grown=True) for text in texts)
+        return super().choose(seeds, expansions)
 
     def _proposed(self, sources: Sequence[Source]) -> list[list[Extension]]:
         proposed = super()._proposed(sources)
