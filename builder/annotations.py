@@ -75,7 +75,7 @@ class Annotations:
     Attributes:
         careless: who called too many traps natural, and what to say of that, by annotator.
         is_hopeful: whether what nobody refused passes.
-        reached: ids of the sentences, and of the texts with masks, of which something was made
+        reached: ids of the sentences, texts with masks and phrases of which something was made
             that passes, and of the sentences in the seeds of each capability; None where that is
             not known. Of what is not among them nothing is made, and no model is asked about it.
     """

@@ -14,7 +14,7 @@ from s2lct.builder.annotations import Annotations
 from s2lct.builder.capabilities.schema import Capability, Form, SearchRule
 from s2lct.builder.inputs import Inputs
 from s2lct.builder.kept_models import KeptModels
-from s2lct.builder.language.grammar import shipped_attachments, shipped_bank
+from s2lct.builder.language.grammar import PhraseBank, shipped_attachments, shipped_bank
 from s2lct.builder.language.reach import has_referent, is_assertive, is_negative, is_reached
 from s2lct.builder.models import parsed_sentences
 from s2lct.builder.models.opinions import opinions
@@ -37,13 +37,11 @@ from s2lct.builder.stages.mask import SUGGESTIONS
 from s2lct.builder.stages.soundness import is_sound
 from s2lct.engines import beside_each_other
 from s2lct.identity import shuffle_key
-from s2lct.labels import Label
+from s2lct.labels import LABELS, Label
 from s2lct.progress import bar
 
 SHORTER_FORMS = 4
 """Of a sentence, those that seeds may use."""
-PHRASES_TRIED = 60
-"""Of a sentence, those that reviewers add most often."""
 EXTENDED_AT_ONCE = 100
 """Sentences: few enough that their fillings fit into memory."""
 LIKELIEST_FOR_AN_EXPANSION = 3
@@ -110,6 +108,13 @@ class FluentForm:
         """Whether annotators passed a sentence, by itself or in a case; so it is without any."""
         read = self.annotations
         return read is None or read.passes(id, {label}) or id in read.in_cases
+
+    def _was_passed(self, text: str) -> bool:
+        """Whether annotators found no fault in an extension, whatever its label."""
+        read, id = self.annotations, sentence_id(text)
+        if read is None or read.is_hopeful:
+            return False
+        return id in read.in_cases or read.passes(id, LABELS)
 
     def _may_reach(self, text: str) -> bool:
         """Whether annotators may have passed something that is made of a text."""
@@ -316,13 +321,22 @@ class FluentForm:
             self.inputs.mask_tags,
         )
 
-    def _may_be_tried(self, extension: Extension, label: Label) -> bool:
-        """Whether annotators passed an extension; phrases wait for annotators.
+    @cached_property
+    def _bank(self) -> PhraseBank:
+        """The phrases that annotators may have passed; who has none does without.
 
         Of 68 phrases that were attached by rule and read, four were natural.
         """
         if self.annotations is None:
-            return extension.origin != "phrase"
+            return {}
+        return {
+            where: tried
+            for where, phrases in shipped_bank().items()
+            if (tried := [phrase for phrase in phrases if self._may_reach(phrase.text)])
+        }
+
+    def _may_be_tried(self, extension: Extension, label: Label) -> bool:
+        """Whether annotators passed an extension."""
         return self.passes(extension.id, label)
 
     def _proposed(self, sources: Sequence[Source]) -> list[list[Extension]]:
@@ -345,13 +359,13 @@ class FluentForm:
             barred=barred,
             collocations=self.inputs.collocations,
             tried=self._may_reach,
+            passed=self._was_passed,
             seed=config.seed,
         )
-        bank = shipped_bank()
         found: list[list[Extension]] = []
         for source, of_masks in zip(sources, masked, strict=True):
             phrases = extend.phrase_extensions(
-                source, bank, self.inputs.grammar, most=PHRASES_TRIED, barred=barred
+                source, self._bank, self.inputs.grammar, barred=barred
             )
             distinct = {
                 (each.text, each.origin, tuple(word.tag for word in each.inserted)): each

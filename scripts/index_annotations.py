@@ -9,10 +9,10 @@ Usage::
 
 Builds of the embedded corpus and of SST are made as if nothing were known, with all seeds that
 there are. Beside the annotations stand then, in a file whose first line is their SHA-256, the ids
-of every sentence and of every text with masks of which something was made that passes, and of every
-sentence in the seeds, and in the expansions, of a capability: nothing else is tried, and models are
-asked about nothing else. Run it again whenever annotations were added; until then builds are slower
-and know less well of which seeds there are expansions.
+of every sentence and of every text with masks of which something was made that passes, of every
+phrase in that, and of every sentence in the seeds, and in the expansions, of a capability: nothing
+else is tried, and models are asked about nothing else. Run it again whenever annotations were
+added; until then builds are slower and know less well of which seeds there are expansions.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ class Recording(fluent_form.FluentForm):
         for source, extensions in zip(sources, proposed, strict=True):
             for each in extensions:
                 if self._may_be_tried(each, source.sentence.label):
-                    self.reached.update((sentence_id(source.text), sentence_id(_masked(each))))
+                    phrases = [w.word for w in each.inserted if each.origin == "phrase"]
+                    self.reached.update(map(sentence_id, (source.text, _masked(each), *phrases)))
         return proposed
 
 

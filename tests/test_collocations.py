@@ -10,7 +10,7 @@ from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import load_masked_language_model, parsed_sentences
 from s2lct.builder.records import Sentence, Source
-from s2lct.builder.stages.extend import masked_extensions
+from s2lct.builder.stages.extend import WORDS_OF_A_MASK, masked_extensions
 
 
 def test_pairs_are_of_neighbours_within_a_clause() -> None:
@@ -28,7 +28,9 @@ def test_what_stood_so_in_english_or_in_the_corpus_is_inserted() -> None:
     assert parsed is not None and indefinite is not None
     source = Source(Sentence("c", "1", parsed.text, "negative"), parsed)
 
-    def inserted(collocations: Collocations | None) -> list[str]:
+    def inserted(
+        collocations: Collocations | None, passed: frozenset[str] = frozenset()
+    ) -> list[str]:
         (extensions,) = masked_extensions(
             [source],
             ReferenceGrammar.load(),
@@ -39,11 +41,17 @@ def test_what_stood_so_in_english_or_in_the_corpus_is_inserted() -> None:
             masks_per_sentence=1,
             suggestions=30,
             collocations=collocations,
+            passed=passed.__contains__,
             seed=0,
         )
         return [extension.inserted[0].word for extension in extensions]
 
-    *_, last = inserted(None)
+    *_, last = likeliest = inserted(None)
+    assert len(likeliest) == WORDS_OF_A_MASK
+    # What annotators passed is there however many are likelier.
+    every = frozenset(f"The {word} plot is dull." for word in load_masked_language_model().words)
+    assert inserted(None, every)[:WORDS_OF_A_MASK] == likeliest
+    assert len(inserted(None, every)) > WORDS_OF_A_MASK
     own = Collocations({}, dict.fromkeys(pairs_of(f"A {last} plot."), 1))
     assert inserted(own) == [last]
     of_english = Collocations.of([])

@@ -9,7 +9,6 @@ what reviewers add to a noun, a verb or a sentence, and how often.
 from __future__ import annotations
 
 import functools
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -208,18 +207,10 @@ class Phrase:
     Attributes:
         text: its words, with the commas that belong to it.
         label: phrase label, or tag of a single word.
-        heads: lemmas of the heads it was found at, with how often.
-        count: in how many sentences it was found.
     """
 
     text: str
     label: str
-    heads: Mapping[str, int]
-    count: int
-
-    def strength(self, head: str | None) -> float:
-        """How much more a head has of it than its frequency alone would give; 0 if it has none."""
-        return self.heads.get(head or "", 0) / math.sqrt(self.count)
 
 
 PhraseBank = Mapping[tuple[str, str, str], Sequence[Phrase]]
@@ -239,9 +230,8 @@ def shipped_bank() -> PhraseBank:
     """The bank that comes with the package, which ``scripts/harvest_phrases.py`` counts."""
     bank: defaultdict[tuple[str, str, str], list[Phrase]] = defaultdict(list)
     for row in read_table(PHRASES.read_bytes()).to_pylist():
-        heads = dict(zip(row["heads"], row["head_counts"], strict=True))
-        phrase = Phrase(row["text"], row["label"], heads, row["count"])
-        for left, head in product(row["lefts"], heads):
+        phrase = Phrase(row["text"], row["label"])
+        for left, head in product(row["lefts"], row["heads"]):
             bank[row["parent"], left, head].append(phrase)
     return dict(bank)
 

@@ -8,7 +8,6 @@ the origin, an extension must have the right tags, be neutral, and be parsed as 
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
@@ -40,7 +39,6 @@ from s2lct.builder.stages.reduce import head_of
 from s2lct.plain_text import words
 
 WORDS_OF_A_MASK = 3
-OF_ONE_PLACE = 4
 LONGEST_FUNCTION_WORD = 3
 _ONE_AT_A_TIME = Lock()
 """Sentences are extended beside each other, and what one finds the other need not."""
@@ -66,6 +64,7 @@ def masked_extensions(
     barred: AbstractSet[str] = ABOUT_GROUPS,
     collocations: Collocations | None = None,
     tried: Callable[[str], bool] = lambda text: True,
+    passed: Callable[[str], bool] = lambda text: False,
     seed: int,
 ) -> list[list[Extension]]:
     """Extensions by the masked language model, the likeliest words of each masked sentence.
@@ -82,6 +81,7 @@ def masked_extensions(
         barred: words that are not inserted.
         collocations: if given, no word is inserted that never stood beside those of the sentence.
         tried: says which of the texts with masks are filled at all.
+        passed: says which extensions annotators passed: these are beside the `WORDS_OF_A_MASK`.
         seed: of the random draw.
     """
     masked = [
@@ -129,29 +129,33 @@ def masked_extensions(
         [
             longer
             for masked_sentence in of_source
-            for longer in _filled(source, masked_sentence, next(fillings), barred)
+            for longer in _filled(source, masked_sentence, next(fillings), barred, passed)
         ]
         for source, of_source in zip(sources, masked, strict=True)
     ]
 
 
 def _filled(
-    source: Source, masked: MaskedSentence, fillings: Sequence[Filling], barred: AbstractSet[str]
+    source: Source,
+    masked: MaskedSentence,
+    fillings: Sequence[Filling],
+    barred: AbstractSet[str],
+    passed: Callable[[str], bool],
 ) -> Iterator[Extension]:
     forms = _forms(source)
     taken = 0
     for filling in fillings:
         words = {word.lower() for word in filling.words}
-        if taken == WORDS_OF_A_MASK or not words.isdisjoint(forms | barred):
+        if not words.isdisjoint(forms | barred):
             continue
         pieces = zip(masked.places, filling.words, strict=True)
         if any(_clashes(source.parsed.tokens, place, word) for place, word in pieces):
             continue
-        taken += 1
-        first, *others = masked.productions
-        yield Extension(
-            *masked.filled(filling.words), "masked", first, filling.score, tuple(others)
-        )
+        text, inserted = masked.filled(filling.words)
+        if taken < WORDS_OF_A_MASK or passed(text):
+            taken += 1
+            first, *others = masked.productions
+            yield Extension(text, inserted, "masked", first, filling.score, tuple(others))
 
 
 def _forms(source: Source) -> set[str]:
@@ -164,17 +168,15 @@ def phrase_extensions(
     bank: PhraseBank,
     grammar: ReferenceGrammar,
     *,
-    most: int,
     barred: AbstractSet[str] = ABOUT_GROUPS,
 ) -> list[Extension]:
     """Extensions by phrases that reviewers add to the same head at such a place.
 
-    Those that go with that head most come first (`Phrase.strength`); of one place and label no
-    more than `OF_ONE_PLACE` are taken, and none that has a word of ``barred``.
+    None of them has a word of ``barred``, or one that the sentence has.
     """
     forms = _forms(source)
     tokens = source.parsed.tokens
-    ranked: list[tuple[tuple[float, str], Extension, tuple[int, str]]] = []
+    found: list[Extension] = []
     for node in source.parsed.tree.nodes():
         for number in range(1, len(node.children) + 1):
             place = node.children[number].start if number < len(node.children) else node.end
@@ -182,23 +184,14 @@ def phrase_extensions(
             heads = _heads_at(tokens, node, number)
             for phrase, production in _phrases_at(node, number, left, heads, bank, grammar):
                 words = phrase.text.lower().replace(",", " ").split()
-                if " ".join(words) in connectives():
-                    continue
-                if not barred.isdisjoint(words):
+                if " ".join(words) in connectives() or not barred.isdisjoint(words):
                     continue
                 if any(word in forms and len(word) > LONGEST_FUNCTION_WORD for word in words):
                     continue
                 extension = _with_phrase(source, place, phrase, production)
                 if extension is not None:
-                    rank = (-phrase.strength(heads[_is_modifier(phrase)]), phrase.text)
-                    ranked.append((rank, extension, (place, phrase.label)))
-    taken: list[Extension] = []
-    at_place: Counter[tuple[int, str]] = Counter()
-    for _, extension, where in sorted(ranked, key=lambda entry: entry[0]):
-        if at_place[where] < OF_ONE_PLACE and len(taken) < most:
-            at_place[where] += 1
-            taken.append(extension)
-    return taken
+                    found.append(extension)
+    return found
 
 
 def _phrases_at(
