@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -52,9 +52,10 @@ class Domain(BaseModel):
         return _in_both_numbers(others.difference(self.words))
 
     @property
-    def own_words(self) -> frozenset[str]:
-        """What belongs here, in both numbers."""
-        return _in_both_numbers({*self.words, *self.things})
+    def classes(self) -> Mapping[str, frozenset[str]]:
+        """What belongs here, in both numbers: what it is about, and what that has."""
+        things = _in_both_numbers(self.things)
+        return {"things": things, "domain": _in_both_numbers(self.words) - things}
 
     def templates(self, templates: Any) -> Any:
         """Those of a form's templates, as YAML has them, that have a wording here, so worded.

@@ -426,7 +426,7 @@ class FluentForm:
             [each for each in expansions if each.id in passed],
             per_seed=self.inputs.config.expansions,
             seed=self.inputs.config.seed,
-            domain_words=self.inputs.domain.own_words,
+            domain=self.inputs.domain.classes,
             limits_authors=not self.inputs.config.is_of_others,
         )
         return {

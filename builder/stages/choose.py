@@ -75,7 +75,7 @@ def choose(
     *,
     per_seed: int,
     seed: int,
-    domain_words: Collection[str] = (),
+    domain: Mapping[str, Collection[str]] = {},
     limits_authors: bool = True,
 ) -> dict[str, list[Expansion]]:
     """Choose each seed's expansions in a suite, those first that add what the chosen ones lack.
@@ -84,14 +84,14 @@ def choose(
     its candidates the one whose words, number of words, production and kind were chosen least, a
     greedy maximum coverage. No word or phrase makes up more than `LARGEST_SHARE` of all, no class
     of words more than `LARGEST_SHARE_OF_A_CLASS`: numbers, words that English writes with a
-    capital, and what the domain speaks of.
+    capital, and those of the domain.
 
     Args:
         seeds: ids of the seeds of all capabilities.
         expansions: the candidates.
         per_seed: most expansions of a seed.
         seed: of the random choice among equals.
-        domain_words: what the domain speaks of.
+        domain: the domain's words, by their class.
         limits_authors: whether what the author of a sentence wrote there counts, too.
 
     Returns:
@@ -102,7 +102,7 @@ def choose(
         key = shuffle_key(seed, "choose", expansion.id)
         limited: tuple[frozenset[Feature], frozenset[Feature]] = (frozenset(), frozenset())
         if limits_authors or expansion.extension.origin != "attested":
-            limited = _limited(expansion, domain_words)
+            limited = _limited(expansion, domain)
         features = (*_features(expansion), *limited)
         of_seed[expansion.seed_id].append(_Candidate(expansion, *features, key))
     ordered = sorted(
@@ -162,15 +162,14 @@ def _features(expansion: Expansion) -> tuple[Feature, Feature, Feature, tuple[Fe
 
 
 def _limited(
-    expansion: Expansion, domain_words: Collection[str]
+    expansion: Expansion, domain: Mapping[str, Collection[str]]
 ) -> tuple[frozenset[Feature], frozenset[Feature]]:
     """An expansion's words and phrases, and the classes of its words; a phrase is of none."""
     parts = frozenset(("part", word.word.lower()) for word in expansion.inserted)
     found: set[str] = set()
     for inserted in expansion.inserted:
         word = inserted.word.lower()
-        if word in domain_words:
-            found.add("domain")
+        found.update(name for name, some in domain.items() if word in some)
         if inserted.tag == "CD":
             found.add("number")
         elif inserted.tag in ("NNP", "NNPS") or (inserted.tag == "JJ" and word in proper_words()):
