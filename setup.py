@@ -4,7 +4,7 @@ from setuptools import find_namespace_packages, setup
 
 FOLDERS = ("analysis", "builder", "cards", "cli", "dataset_script", "leaderboard", "suite")
 PACKAGE_DATA = """
-    py.typed *.jinja *.json *.jsonl *.md *.parquet *.safetensors *.txt *.yaml verdicts/*.jsonl
+    py.typed *.jinja *.json *.jsonl *.md *.parquet *.safetensors *.reached *.txt *.yaml
 """
 
 setup(
@@ -14,7 +14,7 @@ setup(
         *(
             f"s2lct.{folder}.{name}"
             for folder in FOLDERS
-            for name in find_namespace_packages(folder, exclude=["*__pycache__"])
+            for name in find_namespace_packages(folder, exclude=["*__pycache__", "*.refused"])
         ),
     ],
     package_dir={"s2lct": "core"} | {f"s2lct.{folder}": folder for folder in FOLDERS},

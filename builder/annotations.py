@@ -196,14 +196,14 @@ class Annotations:
 
 
 def read_file(path: Path) -> list[Annotation]:
-    """The annotations in a file.
+    """The annotations in a file of JSON lines, or a Parquet file.
 
     Raises:
         ScoringError: it cannot be read.
         BuildError: a line of it is no annotation.
     """
     found: list[Annotation] = []
-    for where, row in rows_of_file(path, "jsonl"):
+    for where, row in rows_of_file(path, "parquet" if path.suffix == ".parquet" else "jsonl"):
         try:
             found.append(Annotation.model_validate(row))
         except ValidationError as error:

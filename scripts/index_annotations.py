@@ -23,6 +23,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from s2lct.builder import fluent_form, pipeline
 from s2lct.builder.annotations import (
     BEST,
@@ -47,8 +50,18 @@ from s2lct.builder.records import (
     sentence_id,
     served_id,
 )
-from s2lct.files import as_json_lines, write_bytes
+from s2lct.files import write_bytes
 
+COLUMNS = pa.schema(
+    [
+        ("id", pa.string()),
+        ("reader", pa.dictionary(pa.int8(), pa.string())),
+        ("label", pa.dictionary(pa.int8(), pa.string())),
+        ("natural", pa.int8()),
+        ("relevant", pa.bool_()),
+        ("sentence", pa.string()),
+    ]
+)
 SEEDS = 1_000
 DRAWS = (0, 2027)
 """Seeds of the random draws with which annotations were gathered."""
@@ -106,8 +119,10 @@ def part_annotations() -> None:
         is_natural = natural[each.id] >= LEAST_ANNOTATORS
         parts[SHIPPED_ANNOTATIONS if is_natural else REFUSED_ANNOTATIONS].append(each)
     for path, some in parts.items():
-        rows = (each.model_dump(by_alias=True, exclude_defaults=True) for each in some)
-        write_bytes(path, as_json_lines(rows).encode())
+        rows = [each.model_dump(by_alias=True, exclude_defaults=True) for each in some]
+        packed = pa.BufferOutputStream()
+        pq.write_table(pa.Table.from_pylist(rows, COLUMNS), packed, compression="zstd")
+        write_bytes(path, packed.getvalue().to_pybytes())
 
 
 def main() -> None:
