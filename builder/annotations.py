@@ -248,6 +248,8 @@ class AnnotationFile:
 
     def __init__(self, path: Path, others: Sequence[Path] = ()) -> None:
         check_file_out(path, "--annotations")
+        if path.suffix == ".parquet":
+            raise BuildError(f"{path}: is only read", hint="name a .jsonl file before it")
         self.path = path
         files = [*others, *([path] if path.exists() else [])]
         self.all = [each for file in files for each in read_file(file)]

@@ -18,7 +18,7 @@ from s2lct.builder.annotations import (
 from s2lct.builder.config import SHIPPED_ANNOTATIONS
 from s2lct.builder.curation.language_models import annotations_in
 from s2lct.builder.curation.sheets import Candidate, unread
-from s2lct.errors import S2lctError
+from s2lct.errors import BuildError, S2lctError
 from s2lct.identity import content_id
 from s2lct.suite.annotation import Item, trap_of, with_traps
 
@@ -166,3 +166,12 @@ def test_what_was_reached_is_known_of_these_annotations_alone(tmp_path: Path) ->
 def test_what_was_reached_is_known_of_the_shipped_annotations() -> None:
     """``python scripts/index_annotations.py`` writes it anew; without it builds take longer."""
     assert read_reached(SHIPPED_ANNOTATIONS) is not None
+
+
+def test_new_annotations_stand_beside_those_in_parquet_not_in_them(tmp_path: Path) -> None:
+    path = tmp_path / "own.jsonl"
+    known = AnnotationFile(path, [SHIPPED_ANNOTATIONS]).all
+    AnnotationFile(path).append([annotation(IDS[0], "a")])
+    assert len(AnnotationFile(path, [SHIPPED_ANNOTATIONS]).all) == len(known) + 1
+    with pytest.raises(BuildError, match="is only read"):
+        AnnotationFile(SHIPPED_ANNOTATIONS)

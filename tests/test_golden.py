@@ -241,8 +241,8 @@ def test_stays_as_it_was(pin: str, golden: Golden) -> None:
 
 def test_what_annotations_reach_saves_work_and_changes_nothing(tmp_path: Path) -> None:
     found = {}
-    for name, given in (("known", ()), ("unknown", (tmp_path / "copied.jsonl",))):
-        shutil.copy(SHIPPED_ANNOTATIONS, tmp_path / "copied.jsonl")
+    for name, given in (("known", ()), ("unknown", (tmp_path / "copied.parquet",))):
+        shutil.copy(SHIPPED_ANNOTATIONS, tmp_path / "copied.parquet")
         config = BuildConfig.checked(
             out=tmp_path / name, annotations=given, capabilities=("LC2",), seeds=5
         )
