@@ -181,7 +181,8 @@ class FluentForm:
         known, lexicon = self.annotations, self.inputs.lexicon
 
         def accept(seed: Seed) -> bool:
-            if seed.template and known is not None and not known.passes(seed.id, seed.labels):
+            id = seed.id if seed.template else sentence_id(seed.text)
+            if known is not None and not known.passes(id, seed.labels):
                 return False
             return (
                 self._is_sensible(seed)

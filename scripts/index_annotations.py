@@ -112,10 +112,14 @@ def _masked(extension: Extension) -> str:
 
 def part_annotations() -> None:
     """Put each annotation into the file where it belongs."""
-    read = [*read_file(SHIPPED_ANNOTATIONS), *read_file(REFUSED_ANNOTATIONS)]
-    natural = Counter(each.id for each in read if each.natural == BEST)
+    read = {
+        (each.id, each.annotator): each
+        for path in (REFUSED_ANNOTATIONS, SHIPPED_ANNOTATIONS)
+        for each in read_file(path)
+    }
+    natural = Counter(each.id for each in read.values() if each.natural == BEST)
     parts: dict[Path, list[Annotation]] = {SHIPPED_ANNOTATIONS: [], REFUSED_ANNOTATIONS: []}
-    for each in sorted(read, key=lambda each: (each.id, each.annotator)):
+    for _, each in sorted(read.items()):
         is_natural = natural[each.id] >= LEAST_ANNOTATORS
         parts[SHIPPED_ANNOTATIONS if is_natural else REFUSED_ANNOTATIONS].append(each)
     for path, some in parts.items():
