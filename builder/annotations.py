@@ -31,7 +31,7 @@ PROTOCOL = "2026-11"
 """Of the annotations that name none, too: later ones need another name for theirs."""
 LEAST_ANNOTATORS = 2
 BEST = 2
-"""The best grade of naturalness; at least two annotators have to give it."""
+"""The best grade of naturalness."""
 MOST_TRAPS_PASSED = 0.1
 """Who calls more of the traps natural does not read."""
 REACHED = ".reached"
@@ -71,6 +71,7 @@ class Annotations:
 
     Args:
         annotations: of any annotators, in any order.
+        marks_allowed: how many of those who read a text may have graded it 1.
 
     Attributes:
         careless: who called too many traps natural, and what to say of that, by annotator.
@@ -83,7 +84,8 @@ class Annotations:
     reached: frozenset[str] | None = None
     is_hopeful = False
 
-    def __init__(self, annotations: Iterable[Annotation]) -> None:
+    def __init__(self, annotations: Iterable[Annotation], marks_allowed: int = 0) -> None:
+        self._marks_allowed = marks_allowed
         of_id: defaultdict[str, dict[str, Annotation]] = defaultdict(dict)
         for each in annotations:
             of_id[each.id][each.annotator] = each
@@ -111,13 +113,13 @@ class Annotations:
         return iter(self._of_id)
 
     @classmethod
-    def read(cls, paths: Sequence[Path]) -> Annotations:
+    def read(cls, paths: Sequence[Path], marks_allowed: int = 0) -> Annotations:
         """Read and merge files; a warning names careless annotators.
 
         Raises:
             BuildError: one cannot be read, or a line of it is no annotation.
         """
-        found = cls(each for path in paths for each in read_file(path))
+        found = cls((each for path in paths for each in read_file(path)), marks_allowed)
         found.warn_of_careless()
         if len(paths) == 1:
             found.reached = read_reached(*paths)
@@ -160,12 +162,18 @@ class Annotations:
     def state(self, id: str, labels: Collection[Label]) -> State:
         """What annotators found so far; the arguments are those of `passes`.
 
-        One other label, one grade below the best or one "not relevant" refuses a text.
+        One other label, one "not relevant", one grade of 0 or too many of 1 refuse a text.
         """
         found = self.of(id)
-        if any(v.label not in labels or v.natural < BEST or v.relevant is False for v in found):
+        if any(v.label not in labels or v.relevant is False for v in found):
+            return "refused"
+        if not self._reads_well(found):
             return "refused"
         return "passed" if len(found) >= LEAST_ANNOTATORS else "open"
+
+    def _reads_well(self, found: Collection[Annotation]) -> bool:
+        grades = [each.natural for each in found]
+        return 0 not in grades and len(grades) - grades.count(BEST) <= self._marks_allowed
 
     @cached_property
     def in_cases(self) -> frozenset[str]:
@@ -173,8 +181,9 @@ class Annotations:
         return frozenset(
             each.sentence
             for found in self._of_id.values()
-            if sum(one.natural == BEST and bool(one.relevant) for one in found.values())
-            >= LEAST_ANNOTATORS
+            if len(found) >= LEAST_ANNOTATORS
+            and sum(one.natural == BEST and bool(one.relevant) for one in found.values())
+            >= LEAST_ANNOTATORS - self._marks_allowed
             for each in found.values()
             if each.sentence
         )
@@ -240,20 +249,22 @@ class AnnotationFile:
     Args:
         path: the file.
         others: files that are only read.
+        marks_allowed: see `Annotations`.
 
     Raises:
         BuildError: a file cannot be read, or a line of it is no annotation.
         OutputError: there can be no file of that name.
     """
 
-    def __init__(self, path: Path, others: Sequence[Path] = ()) -> None:
+    def __init__(self, path: Path, others: Sequence[Path] = (), marks_allowed: int = 0) -> None:
         check_file_out(path, "--annotations")
         if path.suffix == ".parquet":
             raise BuildError(f"{path}: is only read", hint="name a .jsonl file before it")
         self.path = path
         files = [*others, *([path] if path.exists() else [])]
         self.all = [each for file in files for each in read_file(file)]
-        self.annotations = Annotations(self.all)
+        self._marks_allowed = marks_allowed
+        self.annotations = Annotations(self.all, marks_allowed)
         self.annotations.warn_of_careless()
 
     def append(self, new: Sequence[Annotation]) -> None:
@@ -264,4 +275,4 @@ class AnnotationFile:
         rows = (each.model_dump(by_alias=True, exclude_none=True) for each in new)
         write_bytes(self.path, before + as_json_lines(rows).encode())
         self.all += new
-        self.annotations = Annotations(self.all)
+        self.annotations = Annotations(self.all, self._marks_allowed)

@@ -175,7 +175,7 @@ def _fluent_rows(inputs: Inputs, models: KeptModels, counted: Mapping[str, Count
     config = inputs.config
     annotations = None
     if config.annotation_files:
-        annotations = Annotations.read(config.annotation_files)
+        annotations = Annotations.read(config.annotation_files, int(config.is_of_others))
         if {config.tagger, config.parser, config.mlm} != {EMBEDDED}:
             annotations.reached = None  # other models make other things of it
     rows: Rows = {capability.id: [] for capability in inputs.capabilities}

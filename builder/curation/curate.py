@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
-from s2lct.builder.annotations import AnnotationFile, Annotations
+from s2lct.builder.annotations import BEST, AnnotationFile, Annotations
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.curation.families import families
 from s2lct.builder.curation.language_models import LanguageModel
@@ -40,8 +40,12 @@ from s2lct.suite.annotation import Item, in_reading_order, with_traps
 ITEMS_A_REQUEST = 40
 ITEMS_A_BLOCK = 120
 """Read by one model, and what it passes by the next, before others are read."""
-LIKELY = 0.7
+LIKELY = 0.4
 """Share of texts that an annotator is expected to pass."""
+FIRST_HOPES: Mapping[int | None, float] = {None: 0.3, BEST: 0.8, BEST - 1: 0.2}
+"""Share that is found good, by what the first reader gave, …"""
+READ_BEFORE = 3
+"""… which counts like so many readings."""
 CHARACTERS_A_TOKEN, TOKENS_BESIDE = 4, 30
 logger = logging.getLogger(__name__)
 TIMES_ASKED = 2
@@ -117,7 +121,7 @@ def curate(
     path, *others = config.annotations
     with ExitStack() as opened:
         opened.enter_context(locked(path, "--annotations"))
-        file = AnnotationFile(path, others)
+        file = AnnotationFile(path, others, int(config.is_of_others))
         for name in (annotator, *(model.name for model in models)):
             file.annotations.check_care(name)
         added = None
@@ -148,13 +152,14 @@ class Draw:
         self._form = form
 
     def rounds(
-        self, annotations: Annotations, without: Collection[str] = ()
+        self, annotations: Annotations, without: Collection[str] = (), *, together: bool = False
     ) -> Iterator[DrawnRound]:
         """The rounds up to the first that is not finished.
 
         Args:
             annotations: what was found so far.
             without: ids of texts that are not drawn.
+            together: whether the last round holds the one before, too, as far as that passed.
         """
         seeds = self._hoped_for(annotations, without)
         about = {each.id: each.raters or each.title for each in self._form.capabilities}
@@ -163,9 +168,14 @@ class Draw:
                 candidates = _sentences(seeds)
             elif round == "cases":
                 candidates = _cases(seeds, about)
+                if together:
+                    continue
             else:
                 found = families(self._form, self._seeds(annotations), annotations)
-                candidates = [each for each in found if each.item.id not in without]
+                candidates = [
+                    *(candidates if together else ()),
+                    *(each for each in found if each.item.id not in without),
+                ]
             yield (drawn := DrawnRound(round, candidates, annotations))
             if not drawn.is_finished:
                 return
@@ -223,7 +233,7 @@ class _Hopeful(Annotations):
 def _sentences(seeds: Iterable[Seed]) -> list[Candidate]:
     sources = {source.text: source for seed in seeds for source in seed.sources}
     return [
-        Candidate(Item(id=sentence_id(text), text=text), frozenset({source.sentence.label}))
+        Candidate(Item(sentence_id(text), text), frozenset({source.sentence.label}), "sentence")
         for text, source in sources.items()
     ]
 
@@ -235,7 +245,7 @@ def _cases(seeds: Iterable[Seed], about: Mapping[str, str]) -> list[Candidate]:
         sentence = sentence_id(seed.sources[0].text)
         id, inside = (seed.id, sentence) if seed.template else (sentence, "")
         item = Item(id, seed.text, description=about[seed.capability], sentence=inside)
-        found.setdefault(id, Candidate(item, seed.labels))
+        found.setdefault(id, Candidate(item, seed.labels, f"{seed.capability}: {seed.template}"))
     return list(found.values())
 
 
@@ -247,10 +257,11 @@ def annotate(
     seed: int,
     budget: int | None = None,
 ) -> None:
-    """Have models annotate round after round, until there is nothing more that they can.
+    """Have models annotate, block after block, what most probably passes, until nothing is left.
 
-    Of a block the first annotates everything, the others what one before them passed. What stands
-    in the file is not asked again.
+    What passes is learned on the way: of each wording, of expansions and of contrasts, and of what
+    the first annotator found good or marked. Of a block the first model annotates everything, the
+    others what it found good. What stands in the file is not asked again.
 
     Args:
         draw: says what is to be annotated.
@@ -264,25 +275,62 @@ def annotate(
             cannot be read.
     """
     unanswered: set[str] = set()
-    left, before = sys.maxsize if budget is None else budget, -1
-    while left > 0 and left != before:
-        before = left
-        *_, drawn = draw.rounds(file.annotations, unanswered)
-        known = file.annotations
-        open_ones = [c for c in drawn.candidates if known.state(c.item.id, c.labels) == "open"]
-        open_ones.sort(key=lambda each: not known.of(each.item.id))
-        while open_ones and left > 0:
-            size = min(ITEMS_A_BLOCK, max(1, left // len(models)))
-            block, open_ones = open_ones[:size], open_ones[size:]
-            for model in models:
-                items = [
-                    item
-                    for item in unread(block, file.annotations, model.name)
-                    if model is models[0] or file.annotations.of(item.id)
-                ][:left]
-                if items:
-                    left -= len(items)
-                    unanswered |= _ask(items, drawn.round, model, file, seed=seed)
+    hopes = Hopes()
+    left = sys.maxsize if budget is None else budget
+    names = {model.name for model in models}
+    while left > 0:
+        *_, drawn = draw.rounds(file.annotations, unanswered, together=True)
+        open_ones = [
+            each
+            for each in drawn.candidates
+            if file.annotations.state(each.item.id, each.labels) == "open"
+            and names - {one.annotator for one in file.annotations.of(each.item.id)}
+        ]
+        if not open_ones:
+            return
+        open_ones.sort(key=lambda each: -hopes.of(each, file.annotations))
+        block = open_ones[: min(ITEMS_A_BLOCK, max(1, left // len(models)))]
+        marked = [each for each in block if _grade(each, file.annotations) == BEST - 1]
+        for model in models:
+            before = file.annotations
+            if model is not models[0]:
+                block = [each for each in block if _grade(each, before) == BEST] + marked
+            if items := unread(block, before, model.name)[:left]:
+                left -= len(items)
+                unanswered |= _ask(items, drawn.round, model, file, seed=seed)
+                hopes.learn(block, before, file.annotations)
+
+
+class Hopes:
+    """How probably a text passes, learned from those of its kind that were read before."""
+
+    def __init__(self) -> None:
+        self._read: Counter[tuple[str, int | None]] = Counter()
+        self._good: Counter[tuple[str, int | None]] = Counter()
+
+    def of(self, candidate: Candidate, annotations: Annotations) -> float:
+        """What a reading of a candidate brings: the share of a case, about."""
+        kind = candidate.kind, _grade(candidate, annotations)
+        known = FIRST_HOPES[kind[1]] * READ_BEFORE
+        share = (self._good[kind] + known) / (self._read[kind] + READ_BEFORE)
+        return share if kind[1] is not None else share / (1 + share)
+
+    def learn(
+        self, candidates: Iterable[Candidate], before: Annotations, after: Annotations
+    ) -> None:
+        """Take in what readers found of candidates; the first of two counts if it is the best."""
+        for each in candidates:
+            if len(after.of(each.item.id)) > len(before.of(each.item.id)):
+                kind = each.kind, _grade(each, before)
+                self._read[kind] += 1
+                is_good = after.state(each.item.id, each.labels) != "refused"
+                is_best = kind[1] is not None or _grade(each, after) == BEST
+                self._good[kind] += is_good and is_best
+
+
+def _grade(candidate: Candidate, annotations: Annotations) -> int | None:
+    """The worst grade of a candidate; None if nobody has read it."""
+    return min((one.natural for one in annotations.of(candidate.item.id)), default=None)
 
 
 def _ask(

@@ -52,7 +52,8 @@ def families(
     def add(case: Seed | Expansion, shows: str, labels: Sequence[Label]) -> None:
         sentence = case.extension.id if isinstance(case, Expansion) else ""
         item = Item(case.id, case.text, description=shows, sentence=sentence)
-        found.setdefault(case.id, Candidate(item, labels))
+        kind = f"{type(case).__name__}: {shows}"
+        found.setdefault(case.id, Candidate(item, labels, kind))
 
     for group in form.choose(seeds, expansions).values():
         for family in group:

@@ -60,10 +60,17 @@ QUESTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What may get into a suite if annotators pass it, and the labels that are right."""
+    """What may get into a suite if annotators pass it.
+
+    Attributes:
+        item: what annotators get.
+        labels: those that are right.
+        kind: what others pass about as often: of the same wording, or expansions of a capability.
+    """
 
     item: Item
     labels: Collection[Label]
+    kind: str
 
 
 def unread(

@@ -7,13 +7,19 @@ agree with their subjects. Many good sentences fall short of it, but few bad one
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 
+from s2lct.builder.language.fluency import proper_words
 from s2lct.builder.language.grammar import Node, ReferenceGrammar
+from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.records import ParsedSentence, Token
 from s2lct.builder.stages.search import is_complete_sentence
 from s2lct.labels import Label
 from s2lct.plain_text import words
 
+BARE_NOUNS = Path(__file__).parents[1] / "data" / "bare_nouns.txt"
+_DETERMINERS = frozenset({"DT", "PDT", "PRP$", "WP$", "POS", "CD"})
 _OF_PLURALS = words("are were have do")
 _AMOUNTS = words("lot number rest majority couple variety half bunch plenty range kind sort series")
 _SINGULAR_PRONOUNS = words("he she it this that")
@@ -23,9 +29,10 @@ _PLURAL_PRONOUNS = words("they we you these those")
 def is_sound(parsed: ParsedSentence, label: Label, grammar: ReferenceGrammar) -> bool:
     """Whether a parsed text is a sentence or a noun phrase, each clause is in order, and it fits.
 
-    Its productions are known, its verbs agree, and clauses side by side have a conjunction. It does
-    not say which of several faults or merits a thing is (*the graphics are the only flaw*), which
-    no denial takes back; and it calls nothing anything (*it is rugged*) if its label is neutral.
+    Its productions are known, its verbs agree, its subjects have their articles (not *key card
+    stopped working*), and clauses side by side have a conjunction. It does not say which of several
+    faults or merits a thing is (*the graphics are the only flaw*), which no denial takes back; and
+    it calls nothing anything (*it is rugged*) if its label is neutral.
     """
     tree, tokens = parsed.tree, parsed.tokens
     phrases = [node for node in tree.nodes() if not node.is_word]
@@ -33,6 +40,7 @@ def is_sound(parsed: ParsedSentence, label: Label, grammar: ReferenceGrammar) ->
         not _is_known(node, grammar)
         or (node.child_labels.count("S") > 1 and "CC" not in node.child_labels)
         or (node.label == "S" and not _agrees(node, tokens))
+        or (node.label == "S" and _lacks_article(node, tokens))
         or (node.label == "S" and _identifies(node, tokens))
         or (label == "neutral" and node.label == "VP" and "ADJP" in node.child_labels)
         for node in phrases
@@ -41,18 +49,51 @@ def is_sound(parsed: ParsedSentence, label: Label, grammar: ReferenceGrammar) ->
 
 def _identifies(clause: Node, tokens: Sequence[Token]) -> bool:
     """Whether a clause says that one thing is another, but not that it is the best or the worst."""
-    labels = clause.child_labels
-    if "VP" not in labels or "NP" not in labels[: labels.index("VP")]:
+    if (found := _subject_and_verb(clause)) is None:
         return False
-    verb_phrase = clause.children[labels.index("VP")]
-    sides = [clause.children[labels.index("NP")]]
-    sides += [child for child in verb_phrase.children if child.label == "NP"][:1]
+    subject, verb_phrase = found
+    sides = [subject, *[child for child in verb_phrase.children if child.label == "NP"][:1]]
     return (
         tokens[verb_phrase.start].lemma == "be"
         and len(sides) == 2
         and all(tokens[side.start].text.lower() == "the" for side in sides)
         and not any(token.tag in ("JJS", "RBS") for token in tokens)
     )
+
+
+def _subject_and_verb(clause: Node) -> tuple[Node, Node] | None:
+    """A clause's subject and the verb phrase behind it; None without them."""
+    labels = clause.child_labels
+    if "VP" not in labels or "NP" not in labels[: (place := labels.index("VP"))]:
+        return None
+    subject = [child for child in clause.children[:place] if child.label == "NP"][-1]
+    return subject, clause.children[place]
+
+
+@cache
+def bare_nouns() -> frozenset[str]:
+    """Nouns that stand without an article in the singular."""
+    return frozenset(BARE_NOUNS.read_text(encoding="utf-8").split())
+
+
+def _lacks_article(clause: Node, tokens: Sequence[Token]) -> bool:
+    """Whether a clause begins with a bare noun that is seldom bare, or may be a name or none."""
+    labels = clause.child_labels
+    before = clause.children[: labels.index("VP")] if "VP" in labels else ()
+    return any(_is_bare(child, tokens) for child in before if child.label == "NP")
+
+
+def _is_bare(phrase: Node, tokens: Sequence[Token]) -> bool:
+    while not phrase.children[0].is_word:
+        phrase = phrase.children[0]
+    words = tokens[phrase.start : phrase.end]
+    first, last = words[0], words[-1]
+    if not _DETERMINERS.isdisjoint(token.tag for token in words):
+        return False
+    if phrase.start == 0 and first.tag == "NNP" and first.text.lower() not in proper_words():
+        # It has its capital as the first word: has it one inside a sentence, too?
+        return (first.text.lower(), "noun") in Lexicon.load().entries
+    return last.tag == "NN" and last.text.lower() not in bare_nouns()
 
 
 def _is_known(node: Node, grammar: ReferenceGrammar) -> bool:
@@ -64,14 +105,11 @@ def _is_known(node: Node, grammar: ReferenceGrammar) -> bool:
 
 def _agrees(clause: Node, tokens: Sequence[Token]) -> bool:
     """Whether a clause's verb has its subject's number, as far as both show it."""
-    labels = clause.child_labels
-    if "VP" not in labels or "NP" not in labels[: labels.index("VP")]:
+    if (parts := _subject_and_verb(clause)) is None:
         return True
-    place = labels.index("VP")
-    verb = clause.children[place]
+    subject, verb = parts
     while verb.children:
         verb = verb.children[0]
-    subject = [child for child in clause.children[:place] if child.label == "NP"][-1]
     found = tokens[verb.start]
     singular = _is_singular(subject, tokens)
     form = found.text.lower()
