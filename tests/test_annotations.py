@@ -45,7 +45,7 @@ GIVEN = st.lists(
 @given(GIVEN)
 def test_what_passed_is_never_read_again_nor_what_was_refused(given: list[Annotation]) -> None:
     annotations = Annotations(given)
-    candidates = [Candidate(Item(id=id, text="A film."), {"neutral"}) for id in IDS[:4]]
+    candidates = [Candidate(Item(id=id, text="A film."), {"neutral"}, "") for id in IDS[:4]]
     left = {item.id for item in unread(candidates, annotations)}
     for id in IDS[:4]:
         found = annotations.of(id)

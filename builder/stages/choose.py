@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import product
 from typing import NamedTuple
 
 from s2lct.builder.language.fluency import breaks_grammar, proper_words
@@ -80,11 +81,11 @@ def choose(
 ) -> dict[str, list[Expansion]]:
     """Choose each seed's expansions in a suite, those first that add what the chosen ones lack.
 
-    In rounds every seed gets one more, as long as it has any, those with few candidates first: of
-    its candidates the one whose words, number of words, production and kind were chosen least, a
-    greedy maximum coverage. No word or phrase makes up more than `LARGEST_SHARE` of all, no class
-    of words more than `LARGEST_SHARE_OF_A_CLASS`: numbers, words that English writes with a
-    capital, and those of the domain.
+    In rounds every seed gets one more, as long as it has any, those with few candidates first, and
+    candidates of several words before those of one: that whose words, number of words, production
+    and kind were chosen least, a greedy maximum coverage. No word or phrase makes up more than
+    `LARGEST_SHARE` of all, no class of words more than `LARGEST_SHARE_OF_A_CLASS`: numbers, words
+    that English writes with a capital, and those of the domain.
 
     Args:
         seeds: ids of the seeds of all capabilities.
@@ -125,6 +126,7 @@ def _limits(total: int) -> tuple[int, int]:
 
 
 Feature = tuple[str, str]
+SINGLE: Feature = ("length", "1")
 
 
 class _Candidate(NamedTuple):
@@ -186,16 +188,16 @@ def _chosen(
     left = {id: list(some) for id, some in of_seed.items()}
     chosen: dict[str, list[Expansion]] = {id: [] for id in seeds}
     used: Counter[Feature] = Counter()
-    for _ in range(per_seed):
-        for id in seeds:
-            candidates = [
-                candidate
-                for candidate in left.get(id, ())
-                if all(used[each] < limits[0] for each in candidate.parts)
-                and all(used[each] < limits[1] for each in candidate.classes)
-            ]
-            if not candidates:
-                continue
+    # Single words would use up what is limited, and of them there are enough.
+    for only_several, id in product((True, False), [*seeds] * per_seed):
+        candidates = [
+            candidate
+            for candidate in left.get(id, ())
+            if (not only_several or candidate.length != SINGLE)
+            and all(used[each] < limits[0] for each in candidate.parts)
+            and all(used[each] < limits[1] for each in candidate.classes)
+        ]
+        if candidates and len(chosen[id]) < per_seed:
             best = min(candidates, key=lambda candidate: candidate.rank(used))
             left[id].remove(best)
             chosen[id].append(best.expansion)
