@@ -85,6 +85,12 @@ class FluentForm:
         known = self.annotations
         return self.inputs.config.is_of_others and (known is None or known.is_hopeful)
 
+    @property
+    def most_of_suite(self) -> int:
+        """Most seeds of all capabilities that a corpus sentence may be in."""
+        is_read = self.inputs.config.is_of_others and self.annotations is not None
+        return compose.MOST_OF_A_READ_CORPUS if is_read else compose.MOST_OF_A_SUITE
+
     def select(self, rules: Sequence[SearchRule], candidates: Sequence[Sentence]) -> list[Source]:
         """Those of a slot's candidates that meet one of its rules, parsed."""
         tools = self.models.tagger, self.models.parser, self.inputs.lexicon
@@ -208,6 +214,7 @@ class FluentForm:
             may_serve=may_serve,
             grows=partial(may_serve, grown=True) if is_indexed and many else None,
             used=used,
+            most_of_suite=self.most_of_suite,
             composed=self.composed.setdefault(capability.id, {}),
         )
         self.counts[capability.id]["found"] = sum(pool.found for pool in pools.values())

@@ -71,6 +71,7 @@ def test_a_label_is_borne_out_by_the_sentence_itself() -> None:
         "Everything in between is a bunch of garbage.": ["negative"],
         "The second chapter takes place in Paris.": ["neutral"],
         "The second set of batteries only lasted a week.": [],
+        "Mains came at 7.50.": [],
     }
     found = opinions(list(borne_out))
     assert {

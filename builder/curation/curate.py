@@ -40,6 +40,8 @@ from s2lct.suite.annotation import Item, in_reading_order, with_traps
 ITEMS_A_REQUEST = 40
 ITEMS_A_BLOCK = 120
 """Read by one model, and what it passes by the next, before others are read."""
+DRAWN_AGAIN = 1.25
+"""Texts are drawn again when so many times as many were read as when they were last."""
 LIKELY = 0.4
 """Share of texts that an annotator is expected to pass."""
 FIRST_HOPES: Mapping[int | None, float] = {None: 0.3, BEST: 0.8, BEST - 1: 0.2}
@@ -188,7 +190,19 @@ class Draw:
             list({seed.id: seed for seed in (*seeds, *hopeful[id])}.values())[:most]
             for id, seeds in sorted(passed.items(), key=lambda item: len(item[1]))
         ]
-        return [seed for turn in zip_longest(*groups) for seed in turn if seed is not None]
+        drawn = [seed for turn in zip_longest(*groups) for seed in turn if seed is not None]
+        room = replace(self._form, annotations=annotations).most_of_suite
+        have = {seed.id for seeds in passed.values() for seed in seeds}
+        used = Counter(text for seed in drawn if seed.id in have for text in seed.sentences)
+        left: list[Seed] = []
+        for seed in drawn:
+            # A sentence that is in as many seeds as it may be needs no reading in another.
+            if seed.id not in have:
+                if any(used[text] >= room for text in seed.sentences):
+                    continue
+                used.update(seed.sentences)
+            left.append(seed)
+        return left
 
     def _seeds(self, annotations: Annotations) -> dict[str, list[Seed]]:
         """The seeds of each capability that pass."""
@@ -276,18 +290,25 @@ def annotate(
     """
     unanswered: set[str] = set()
     hopes = Hopes()
-    left = sys.maxsize if budget is None else budget
+    left = most = sys.maxsize if budget is None else budget
     names = {model.name for model in models}
+    draw_at = 0.0
     while left > 0:
-        *_, drawn = draw.rounds(file.annotations, unanswered, together=True)
+        if is_new := most - left >= draw_at:
+            *_, drawn = draw.rounds(file.annotations, unanswered, together=True)
+            draw_at = DRAWN_AGAIN * (most - left) or 1
         open_ones = [
             each
             for each in drawn.candidates
             if file.annotations.state(each.item.id, each.labels) == "open"
+            and each.item.id not in unanswered
             and names - {one.annotator for one in file.annotations.of(each.item.id)}
         ]
         if not open_ones:
-            return
+            if is_new:
+                return
+            draw_at = 0
+            continue
         open_ones.sort(key=lambda each: -hopes.of(each, file.annotations))
         block = open_ones[: min(ITEMS_A_BLOCK, max(1, left // len(models)))]
         marked = [each for each in block if _grade(each, file.annotations) == BEST - 1]

@@ -23,6 +23,8 @@ LEANS: Final = 0.2
 """From this mean of the three on a text is clearly positive, and below its negative negative."""
 CLEAR: Final = 0.3
 """So far the classifier's own opinion must lean with it."""
+SURE: Final = 0.85
+"""So far it must lean where neither word list does."""
 UNDECIDED: Final = 0.5
 """A text is neutral where the classifier prefers neither side by so much, …"""
 SUBJECTIVE: Final = 0.5
@@ -54,12 +56,16 @@ class Opinion(NamedTuple):
     def bears_out(self, label: Label) -> bool:
         """Whether a text shows by itself that a label is right.
 
-        A neutral one has no word that either list calls praise, blame or subjective.
+        A neutral one has no word that either list calls praise, blame or subjective. What has no
+        word for its label either may tell of bad luck, and not of a view: *Mains came at 7.50.*
         """
         if label == "neutral":
             plain = self.vader == 0 == self.textblob and self.subjective < SUBJECTIVE
             return plain and abs(self.classifier) < UNDECIDED
-        return _sign(label) * self.mean >= LEANS and _sign(label) * self.classifier >= CLEAR
+        sign = _sign(label)
+        has_words = max(sign * self.vader, sign * self.textblob) > 0
+        least = CLEAR if has_words else SURE
+        return sign * self.mean >= LEANS and sign * self.classifier >= least
 
     def is_unanimous(self, label: Label) -> bool:
         """Whether it bears out a label with words in both lists; none speak for a neutral one."""

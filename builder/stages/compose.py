@@ -37,6 +37,8 @@ MOST_OF_A_SOURCE = 2
 """Seeds of a capability that one corpus sentence may be in."""
 MOST_OF_A_SUITE = 3
 """Seeds of all capabilities that one corpus sentence may be in."""
+MOST_OF_A_READ_CORPUS = 6
+"""The same of a corpus of one's own that was read: few of its sentences pass."""
 WORDINGS_TRIED = 4
 """Of sentences that stand together, before others take their place."""
 ENOUGH_WORDINGS = 16
@@ -154,6 +156,7 @@ def seeds_of(
     may_serve: Callable[[Source], bool] = lambda source: True,
     grows: Callable[[Source], bool] | None = None,
     used: Mapping[str, int] | None = None,
+    most_of_suite: int = MOST_OF_A_SUITE,
     composed: dict[Key, list[Seed]] | None = None,
 ) -> list[Seed]:
     """Make up to ``most`` seeds, the slots and their labels evenly, the templates by their weights.
@@ -170,7 +173,8 @@ def seeds_of(
         may_serve: whether a seed that may be taken can be made of a sentence.
         grows: whether seeds of a sentence have expansions: these are drawn first, if it is given.
         used: in how many seeds of other capabilities a corpus sentence is, by its text: those
-            that are in fewer come first, and none gets into more than `MOST_OF_A_SUITE`.
+            that are in fewer come first.
+        most_of_suite: most seeds of all capabilities that a corpus sentence gets into.
         composed: the seeds that sentences may make, as far as that is known; more are added.
 
     Returns:
@@ -183,7 +187,15 @@ def seeds_of(
     wordings = sum(template.variants for template in form.templates)
     share = LARGEST_SHARE_OF_A_WORDING if wordings >= ENOUGH_WORDINGS else 1
     drawing = _Drawing(
-        capability, form, accept, may_serve, grows, used or {}, known, math.ceil(share * most)
+        capability,
+        form,
+        accept,
+        may_serve,
+        grows,
+        used or {},
+        most_of_suite if used else MOST_OF_A_SOURCE,
+        known,
+        math.ceil(share * most),
     )
     streams = [
         drawing.stream([pools[slot] for slot in slots], slots, numbers, label)
@@ -211,6 +223,7 @@ class _Drawing:
     may_serve: Callable[[Source], bool]
     grows: Callable[[Source], bool] | None
     used: Mapping[str, int]
+    most_of_suite: int
     composed: dict[Key, list[Seed]]
     most_of_wording: int
     of_sentence: Counter[str] = field(default_factory=Counter)
@@ -228,7 +241,7 @@ class _Drawing:
 
         The sentences of the first slot have that label.
         """
-        rounds = range(1, (MOST_OF_A_SUITE if self.used else MOST_OF_A_SOURCE) + 1)
+        rounds = range(1, self.most_of_suite + 1)
         for grows in [self.grows, None] if self.grows else [None]:
             for most in rounds:
                 for sources in _tuples(columns):

@@ -129,6 +129,8 @@ def _without_conjunct(
         return None
     if labels.count("CC") > 1 or labels.count(",") > comma or _is_subject(sentence.tree, node):
         return None
+    if node.start and sentence.tokens[node.start - 1].text.lower() in ("between", "both"):
+        return None
     first = node.children[-2 - comma]
     removed = sentence.tokens[first.start : node.end]
     if sentence.tokens[node.children[-2].start].text.lower() not in ("and", "or"):
