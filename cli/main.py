@@ -108,26 +108,20 @@ def show_curated(
     curated: Curated, *, annotations: list[Path], annotator: str | None = None
 ) -> None:
     """What is left to annotate, for whom, and where it is."""
-    from s2lct.builder.curation.sheets import ROUNDS
-
     if curated.added is not None:
         show(f"{curated.added:,} annotations of {annotator} added to {annotations[0]}")
-    rows = []
-    for drawn in curated.rounds:
-        left = drawn.left()
-        second = sum(bool(drawn.annotations.of(item.id)) for item in left)
-        numbers = (len(drawn.candidates) - len(left), len(left) - second, second)
-        rows.append([drawn.round, *(f"{number:,}" for number in numbers)])
-    waiting = ROUNDS[ROUNDS.index(curated.rounds[-1].round) + 1 :]
-    rows += [[round, "–", "–", "–"] for round in waiting]
-    console.print(Table(["", "passed", "for a first\nannotator", "for a second\nannotator"], rows))
-    last = curated.rounds[-1]
+    drawn = curated.drawn
+    left = drawn.left()
+    second = sum(bool(drawn.annotations.of(item.id)) for item in left)
+    numbers = (len(drawn.candidates) - len(left), len(left) - second, second)
+    row = [drawn.round, *(f"{number:,}" for number in numbers)]
+    console.print(Table(["", "passed", "for a first\nannotator", "for a second\nannotator"], [row]))
     if curated.is_finished:
         given = " ".join(f"--annotations {path}" for path in annotations if path.exists())
         show(f"All is read. Build with the same options and {given}")
     if curated.sheets:
         show(f"Sheets to fill ({len(curated.sheets)}), and what to do: {curated.sheets[0].parent}")
-    number, labels, grades = last.annotations.agreement()
+    number, labels, grades = drawn.annotations.agreement()
     if number:
         show(
             f"Of {number:,} texts that two annotated, {labels:.0%} have the same label, "

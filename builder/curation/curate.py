@@ -1,7 +1,7 @@
 """Have annotated what a build would draw, what a suite gains most by first.
 
-First the cases that are seeds; then whole cases with something inserted, and contrasts. Sentences
-are read by themselves only where those before them were: in the corpora of the shipped suites.
+Seeds, and of those that pass whole cases with something inserted, and contrasts. Sentences are read
+by themselves only where those before them were: in the corpora of the shipped suites.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -83,19 +83,19 @@ class Curated:
     """What was annotated and what is left.
 
     Attributes:
-        rounds: up to the first that is not finished; the later ones are of what passes it.
+        drawn: the first round that is not finished, or else the last.
         sheets: what was written for annotators; none where nothing is left.
         added: how many annotations a file of answers brought.
     """
 
-    rounds: tuple[DrawnRound, ...]
+    drawn: DrawnRound
     sheets: tuple[Path, ...]
     added: int | None
 
     @property
     def is_finished(self) -> bool:
         """Whether every round is."""
-        return self.rounds[-1].round == ROUNDS[-1] and self.rounds[-1].is_finished
+        return self.drawn.round == ROUNDS[-1] and self.drawn.is_finished
 
 
 def curate(
@@ -135,12 +135,12 @@ def curate(
         draw.forecast(file.annotations)
         if models:
             annotate(draw, models, file, seed=config.seed, budget=budget)
-        rounds = tuple(draw.rounds(file.annotations))
+        drawn = draw.drawn(file.annotations)
         sheets: list[Path] = []
-        if items := rounds[-1].left(annotator):
-            sheets = write_sheets(items, config.out, round=rounds[-1].round, seed=config.seed)
-    check_found(config, any(each.candidates for each in rounds))
-    return Curated(rounds, tuple(sheets), added)
+        if items := drawn.left(annotator):
+            sheets = write_sheets(items, config.out, round=drawn.round, seed=config.seed)
+    check_found(config, bool(drawn.candidates))
+    return Curated(drawn, tuple(sheets), added)
 
 
 class Draw:
@@ -153,34 +153,22 @@ class Draw:
     def __init__(self, form: FluentForm) -> None:
         self._form = form
 
-    def rounds(
-        self, annotations: Annotations, without: Collection[str] = (), *, together: bool = False
-    ) -> Iterator[DrawnRound]:
-        """The rounds up to the first that is not finished.
+    def drawn(self, annotations: Annotations, without: Collection[str] = ()) -> DrawnRound:
+        """The first round that is not finished, or else the last.
 
         Args:
             annotations: what was found so far.
             without: ids of texts that are not drawn.
-            together: whether the last round holds the one before, too, as far as that passed.
         """
         seeds = self._hoped_for(annotations, without)
+        if not self._form.inputs.config.is_of_others:
+            sentences = DrawnRound("sentences", _sentences(seeds), annotations)
+            if not sentences.is_finished:
+                return sentences
         about = {each.id: each.raters or each.title for each in self._form.capabilities}
-        for round in ROUNDS[self._form.inputs.config.is_of_others :]:
-            if round == "sentences":
-                candidates = _sentences(seeds)
-            elif round == "cases":
-                candidates = _cases(seeds, about)
-                if together:
-                    continue
-            else:
-                found = families(self._form, self._seeds(annotations), annotations)
-                candidates = [
-                    *(candidates if together else ()),
-                    *(each for each in found if each.item.id not in without),
-                ]
-            yield (drawn := DrawnRound(round, candidates, annotations))
-            if not drawn.is_finished:
-                return
+        found = families(self._form, self._seeds(annotations), annotations)
+        cases = _cases(seeds, about) + [each for each in found if each.item.id not in without]
+        return DrawnRound("cases", cases, annotations)
 
     def _hoped_for(self, annotations: Annotations, without: Collection[str] = ()) -> list[Seed]:
         """Seeds that passed, and in place of those that lack, what may; capabilities in turn."""
@@ -191,17 +179,15 @@ class Draw:
             for id, seeds in sorted(passed.items(), key=lambda item: len(item[1]))
         ]
         drawn = [seed for turn in zip_longest(*groups) for seed in turn if seed is not None]
-        room = replace(self._form, annotations=annotations).most_of_suite
         have = {seed.id for seeds in passed.values() for seed in seeds}
         used = Counter(text for seed in drawn if seed.id in have for text in seed.sentences)
+        room = replace(self._form, annotations=annotations).most_of_suite
         left: list[Seed] = []
         for seed in drawn:
             # A sentence that is in as many seeds as it may be needs no reading in another.
-            if seed.id not in have:
-                if any(used[text] >= room for text in seed.sentences):
-                    continue
-                used.update(seed.sentences)
-            left.append(seed)
+            if seed.id in have or all(used[text] < room for text in seed.sentences):
+                used.update(() if seed.id in have else seed.sentences)
+                left.append(seed)
         return left
 
     def _seeds(self, annotations: Annotations) -> dict[str, list[Seed]]:
@@ -295,7 +281,7 @@ def annotate(
     draw_at = 0.0
     while left > 0:
         if is_new := most - left >= draw_at:
-            *_, drawn = draw.rounds(file.annotations, unanswered, together=True)
+            drawn = draw.drawn(file.annotations, unanswered)
             draw_at = DRAWN_AGAIN * (most - left) or 1
         open_ones = [
             each

@@ -31,7 +31,7 @@ from s2lct.suite.annotation import (
     with_traps,
 )
 
-Round = Literal["sentences", "cases", "families"]
+Round = Literal["sentences", "cases"]
 ROUNDS: tuple[Round, ...] = get_args(Round)
 ITEMS_A_SHEET = 200
 ANSWERS: dict[str, Answer] = {
@@ -110,7 +110,7 @@ def write_sheets(items: Sequence[Item], folder: Path, *, round: Round, seed: int
     made = folder / f"{round}-{fingerprint_of([item.id for item in ordered])[:8]}"
     starts = range(0, len(ordered), ITEMS_A_SHEET)
     names = [f"sheet-{number:03}" for number in range(1, len(starts) + 1)]
-    are_cases = round in ("cases", "families")
+    are_cases = round == "cases"
     instructions = protocol(cases=are_cases)
     if not made.is_dir():
         with whole_folder(made) as place:
