@@ -262,7 +262,17 @@ class FluentForm:
         self, sources: Sequence[Source], extended: Mapping[str, Sequence[Extended]]
     ) -> dict[str, list[Extended]]:
         """What authors wrote, then what a judge finds likely enough to be good, the best first."""
-        likely = self.likelihoods(sources, extended)
+        parsed = {source.text: source.parsed for source in sources}
+        likely = {each.extension: 1.0 for some in extended.values() for each in some}
+        pairs = [
+            (parsed[text], each)
+            for text, some in extended.items()
+            for each in some
+            if each.extension.origin != "attested"
+        ]
+        figures = judge.figures(pairs, self.models.mlm, self.inputs.grammar)
+        for (_, each), probable in zip(pairs, Judge.load().probabilities(figures), strict=True):
+            likely[each.extension] = probable
         least = Judge.load().least(self.inputs.config.precision or 0)
         return {
             text: sorted(
@@ -272,22 +282,6 @@ class FluentForm:
             )
             for text, some in extended.items()
         }
-
-    def likelihoods(
-        self, sources: Sequence[Source], extended: Mapping[str, Sequence[Extended]]
-    ) -> dict[Extension, float]:
-        """How likely a judge finds each extension of sentences to be good; authors know."""
-        parsed = {source.text: source.parsed for source in sources}
-        found = {each.extension: 1.0 for some in extended.values() for each in some}
-        pairs = [
-            (parsed[text], each)
-            for text, some in extended.items()
-            for each in some
-            if each.extension.origin != "attested"
-        ]
-        figures = judge.figures(pairs, self.models.mlm, self.inputs.grammar)
-        judged = zip(pairs, Judge.load().probabilities(figures), strict=True)
-        return found | {each.extension: probability for (_, each), probability in judged}
 
     def confirmed(
         self, sources: Sequence[Source], tried: Callable[[Extension, Label], bool]

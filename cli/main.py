@@ -110,18 +110,16 @@ def show_curated(
     """What is left to annotate, for whom, and where it is."""
     if curated.added is not None:
         show(f"{curated.added:,} annotations of {annotator} added to {annotations[0]}")
-    drawn = curated.drawn
-    left = drawn.left()
-    second = sum(bool(drawn.annotations.of(item.id)) for item in left)
-    numbers = (len(drawn.candidates) - len(left), len(left) - second, second)
-    row = [drawn.round, *(f"{number:,}" for number in numbers)]
-    console.print(Table(["", "passed", "for a first\nannotator", "for a second\nannotator"], [row]))
-    if curated.is_finished:
+    second = sum(bool(curated.annotations.of(item.id)) for item in curated.left)
+    numbers = len(curated.candidates) - len(curated.left), len(curated.left) - second, second
+    columns = ["passed", "for a first\nannotator", "for a second\nannotator"]
+    console.print(Table(columns, [[f"{number:,}" for number in numbers]]))
+    if not curated.left:
         given = " ".join(f"--annotations {path}" for path in annotations if path.exists())
         show(f"All is read. Build with the same options and {given}")
     if curated.sheets:
         show(f"Sheets to fill ({len(curated.sheets)}), and what to do: {curated.sheets[0].parent}")
-    number, labels, grades = drawn.annotations.agreement()
+    number, labels, grades = curated.annotations.agreement()
     if number:
         show(
             f"Of {number:,} texts that two annotated, {labels:.0%} have the same label, "

@@ -24,7 +24,7 @@ from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.curation.curate import curate
 from s2lct.builder.curation.language_models import LanguageModel
-from s2lct.builder.curation.sheets import read_sheets, take_answers, write_sheets
+from s2lct.builder.curation.sheets import read_sheets, take_answers, unread, write_sheets
 from s2lct.builder.records import sentence_id
 from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
@@ -91,7 +91,7 @@ def genuine(corpus_path: Path, tmp_path_factory: pytest.TempPathFactory) -> froz
     """Every text that is not a trap."""
     first, second = People("a"), People("b")
     folder = tmp_path_factory.mktemp("genuine")
-    assert curate(config_for(corpus_path, folder), models=[first, second]).is_finished
+    assert not curate(config_for(corpus_path, folder), models=[first, second]).left
     return frozenset({*first.read_texts.values(), *second.read_texts.values()})
 
 
@@ -105,9 +105,8 @@ def test_what_readers_passed_is_built(corpus_path: Path, tmp_path: Path) -> None
     config = config_for(corpus_path, tmp_path)
     first, second = People("a", "horrible|^Is "), People("b", "awful")
     curated = curate(config, models=[first, second])
-    assert curated.is_finished
+    assert not curated.left
     assert not curated.sheets
-    assert curated.drawn.round == "cases"
     rows = rows_of(config, tmp_path / "suite")
     seeds = [row for row in rows if row["kind"] == "seed"]
     assert Counter(row["capability"] for row in seeds) == dict.fromkeys(NAMES, 3)
@@ -139,8 +138,8 @@ def test_who_calls_broken_sentences_natural_is_stopped(corpus_path: Path, tmp_pa
     # What stands in the file is not counted, neither here nor in a build, and asked of others.
     assert config.annotations[0].read_text().count('"quick"') == len(careless.requests[0])
     with pytest.warns(UserWarning, match="quick"):
-        drawn = curate(config, models=[People("a")]).drawn
-    assert drawn.left() and not drawn.left("a")
+        curated = curate(config, models=[People("a")])
+    assert curated.left and not unread(curated.candidates, curated.annotations, "a")
     with pytest.warns(UserWarning, match="quick"), pytest.raises(BuildError, match="--corpus"):
         build(config.model_copy(update={"out": tmp_path / "suite"}))
 
@@ -155,7 +154,7 @@ def test_texts_without_a_readable_answer_do_not_hold_up_the_rest(
 
     first = Mute("a")
     # Others take their place.
-    assert curate(config_for(corpus_path, tmp_path), models=[first, People("b")]).is_finished
+    assert not curate(config_for(corpus_path, tmp_path), models=[first, People("b")]).left
     asked = Counter(item.id for items in first.requests for item in items)
     texts = first.read_texts
     assert {id for id in texts if asked[id] > 1} == {id for id in texts if "ugly" in texts[id]}
@@ -168,7 +167,7 @@ def test_no_more_is_read_than_the_budget_and_what_is_read_is_built(
     first, second = People("a"), People("b")
     config = config_for(corpus_path, tmp_path, capabilities=(*NAMES, "LC5"))
     curated = curate(config, models=[first, second], budget=12)
-    assert not curated.is_finished
+    assert curated.left
     assert 0 < len(first.read_texts) + len(second.read_texts) <= 12
     # It says before what it costs, and what it will not mend.
     expected = re.search(
@@ -183,7 +182,7 @@ def test_no_more_is_read_than_the_budget_and_what_is_read_is_built(
     # Of each capability something, and that was read by both.
     rows = rows_of(config, tmp_path / "suite")
     assert {row["capability"] for row in rows} == set(NAMES)
-    assert curate(config, models=[first, second]).is_finished
+    assert not curate(config, models=[first, second]).left
 
 
 def test_capabilities_that_a_corpus_has_nothing_for_are_named_before(
@@ -265,7 +264,7 @@ ID = ITEMS[0].id
 )
 def test_answers_are_taken_whole_or_not_at_all(tmp_path: Path, content: str, named: str) -> None:
     cases = [replace(item, description="negation") for item in ITEMS]
-    write_sheets(cases, tmp_path, round="cases", seed=0)
+    write_sheets(cases, tmp_path, seed=0)
     path = tmp_path / "answers.csv"
     path.write_text(content, encoding="utf-8")
     file = AnnotationFile(tmp_path / "annotations.jsonl")

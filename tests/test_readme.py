@@ -148,7 +148,7 @@ def test_from_a_table_of_sentences_to_a_gate(
     # What annotators see but for the broken sentences.
     readers = [People("one"), People("other")]
     given = {"corpus": "csv:reviews.csv", "domain": "product", "annotations": (Path("t.jsonl"),)}
-    assert curate(BuildConfig.checked(out=Path("t"), **given), models=readers).is_finished
+    assert not curate(BuildConfig.checked(out=Path("t"), **given), models=readers).left
     genuine = frozenset(text for reader in readers for text in reader.read_texts.values())
 
     def read(model: str, description: str, text: str) -> str:

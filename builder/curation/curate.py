@@ -1,7 +1,6 @@
 """Have annotated what a build would draw, what a suite gains most by first.
 
-Seeds, and of those that pass whole cases with something inserted, and contrasts. Sentences are read
-by themselves only where those before them were: in the corpora of the shipped suites.
+Whole cases are read: seeds, and of those that pass expansions and contrasts.
 """
 
 from __future__ import annotations
@@ -20,9 +19,7 @@ from s2lct.builder.config import BuildConfig
 from s2lct.builder.curation.families import families
 from s2lct.builder.curation.language_models import LanguageModel
 from s2lct.builder.curation.sheets import (
-    ROUNDS,
     Candidate,
-    Round,
     read_sheets,
     take_answers,
     unread,
@@ -55,47 +52,25 @@ TIMES_ASKED = 2
 
 
 @dataclass(frozen=True)
-class DrawnRound:
-    """The texts of a round that are not refused.
-
-    Attributes:
-        round: which.
-        candidates: what a build of the same options would use if all of it passed.
-        annotations: what was found so far.
-    """
-
-    round: Round
-    candidates: Sequence[Candidate]
-    annotations: Annotations
-
-    def left(self, annotator: str = "") -> list[Item]:
-        """What another annotator, or a certain one, has still to read."""
-        return unread(self.candidates, self.annotations, annotator)
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether nothing is left to annotate."""
-        return not self.left()
-
-
-@dataclass(frozen=True)
 class Curated:
     """What was annotated and what is left.
 
     Attributes:
-        drawn: the first round that is not finished, or else the last.
+        candidates: what a build of the same options would use if all of it passed.
+        annotations: what was found so far.
         sheets: what was written for annotators; none where nothing is left.
         added: how many annotations a file of answers brought.
     """
 
-    drawn: DrawnRound
+    candidates: Sequence[Candidate]
+    annotations: Annotations
     sheets: tuple[Path, ...]
     added: int | None
 
     @property
-    def is_finished(self) -> bool:
-        """Whether every round is."""
-        return self.drawn.round == ROUNDS[-1] and self.drawn.is_finished
+    def left(self) -> list[Item]:
+        """What another annotator has still to read."""
+        return unread(self.candidates, self.annotations)
 
 
 def curate(
@@ -135,12 +110,12 @@ def curate(
         draw.forecast(file.annotations)
         if models:
             annotate(draw, models, file, seed=config.seed, budget=budget)
-        drawn = draw.drawn(file.annotations)
+        candidates = draw.candidates(file.annotations)
         sheets: list[Path] = []
-        if items := drawn.left(annotator):
-            sheets = write_sheets(items, config.out, round=drawn.round, seed=config.seed)
-    check_found(config, bool(drawn.candidates))
-    return Curated(drawn, tuple(sheets), added)
+        if items := unread(candidates, file.annotations, annotator):
+            sheets = write_sheets(items, config.out, seed=config.seed)
+    check_found(config, bool(candidates))
+    return Curated(candidates, file.annotations, tuple(sheets), added)
 
 
 class Draw:
@@ -153,22 +128,19 @@ class Draw:
     def __init__(self, form: FluentForm) -> None:
         self._form = form
 
-    def drawn(self, annotations: Annotations, without: Collection[str] = ()) -> DrawnRound:
-        """The first round that is not finished, or else the last.
+    def candidates(
+        self, annotations: Annotations, without: Collection[str] = ()
+    ) -> list[Candidate]:
+        """Seeds, those that may still pass too, and what is made of those that passed.
 
         Args:
             annotations: what was found so far.
             without: ids of texts that are not drawn.
         """
         seeds = self._hoped_for(annotations, without)
-        if not self._form.inputs.config.is_of_others:
-            sentences = DrawnRound("sentences", _sentences(seeds), annotations)
-            if not sentences.is_finished:
-                return sentences
         about = {each.id: each.raters or each.title for each in self._form.capabilities}
         found = families(self._form, self._seeds(annotations), annotations)
-        cases = _cases(seeds, about) + [each for each in found if each.item.id not in without]
-        return DrawnRound("cases", cases, annotations)
+        return _cases(seeds, about) + [each for each in found if each.item.id not in without]
 
     def _hoped_for(self, annotations: Annotations, without: Collection[str] = ()) -> list[Seed]:
         """Seeds that passed, and in place of those that lack, what may; capabilities in turn."""
@@ -230,14 +202,6 @@ class _Hopeful(Annotations):
         return id not in self._without and self._annotations.state(id, labels) != "refused"
 
 
-def _sentences(seeds: Iterable[Seed]) -> list[Candidate]:
-    sources = {source.text: source for seed in seeds for source in seed.sources}
-    return [
-        Candidate(Item(sentence_id(text), text), frozenset({source.sentence.label}), "sentence")
-        for text, source in sources.items()
-    ]
-
-
 def _cases(seeds: Iterable[Seed], about: Mapping[str, str]) -> list[Candidate]:
     """Whole cases; that of a bare sentence has the sentence's id."""
     found: dict[str, Candidate] = {}
@@ -281,11 +245,11 @@ def annotate(
     draw_at = 0.0
     while left > 0:
         if is_new := most - left >= draw_at:
-            drawn = draw.drawn(file.annotations, unanswered)
+            candidates = draw.candidates(file.annotations, unanswered)
             draw_at = DRAWN_AGAIN * (most - left) or 1
         open_ones = [
             each
-            for each in drawn.candidates
+            for each in candidates
             if file.annotations.state(each.item.id, each.labels) == "open"
             and each.item.id not in unanswered
             and names - {one.annotator for one in file.annotations.of(each.item.id)}
@@ -304,7 +268,7 @@ def annotate(
                 block = [each for each in block if _grade(each, before) == BEST] + marked
             if items := unread(block, before, model.name)[:left]:
                 left -= len(items)
-                unanswered |= _ask(items, drawn.round, model, file, seed=seed)
+                unanswered |= _ask(items, model, file, seed=seed)
                 hopes.learn(block, before, file.annotations)
 
 
@@ -341,10 +305,10 @@ def _grade(candidate: Candidate, annotations: Annotations) -> int | None:
 
 
 def _ask(
-    items: Sequence[Item], round: Round, model: LanguageModel, file: AnnotationFile, *, seed: int
+    items: Sequence[Item], model: LanguageModel, file: AnnotationFile, *, seed: int
 ) -> set[str]:
     """Have a model annotate items; the ids of those without a readable answer."""
-    progress = bar(f"{round}: {model.name}", len(items))
+    progress = bar(model.name, len(items))
     left = in_reading_order(items, seed)
     for _ in range(TIMES_ASKED):
         wanted, left = left, []

@@ -10,7 +10,6 @@ from s2lct.builder.curation.sheets import Candidate
 from s2lct.builder.fluent_form import FluentForm
 from s2lct.builder.records import Expansion, Extended, Extension, Seed
 from s2lct.builder.stages import choose
-from s2lct.builder.stages.judge import Judge
 from s2lct.labels import Label
 from s2lct.suite.annotation import Item
 
@@ -21,10 +20,8 @@ CONTRAST_OF = (
     "that the author's sentiment is another one: {}"
 )
 """What a contrast is to show, with what its case shows."""
-JUDGED_OF_A_SENTENCE = 8
-"""Likeliest extensions of a sentence, beside those that passed, which the judge looks at."""
-LEAST_PRECISION = 0.8
-"""Of the judge on those that it leaves; in corpora of others it is no help."""
+LIKELIEST_OF_A_SENTENCE = 8
+"""Extensions of a sentence that are tried, beside those that passed."""
 
 
 def families(
@@ -72,7 +69,7 @@ def families(
 def _extended(
     form: FluentForm, seeds: Mapping[str, Sequence[Seed]], annotations: Annotations
 ) -> dict[str, list[Extended]]:
-    """Extensions of the seeds' sentences: those that passed, then those that a judge prefers."""
+    """Extensions of the seeds' sentences: the likeliest, and those that passed."""
     used = {
         source.text: source for group in seeds.values() for seed in group for source in seed.sources
     }
@@ -87,7 +84,6 @@ def _extended(
         return is_open and extension.origin != "phrase" and extension.second is None
 
     left: dict[str, list[Extended]] = {}
-    passed: set[Extension] = set()
     for confirmed in form.confirmed(list(used.values()), tried):
         labels = {text: used[text].sentence.label for text in confirmed}
         good, others = (
@@ -103,12 +99,6 @@ def _extended(
         )
         for text, some in others.items():
             likeliest = sorted(some, key=lambda each: -each.extension.score)
-            likeliest = [*likeliest[:JUDGED_OF_A_SENTENCE], *good[text]]
+            likeliest = [*likeliest[:LIKELIEST_OF_A_SENTENCE], *good[text]]
             left[text] = list({each.extension.text: each for each in likeliest}.values())
-            passed.update(each.extension for each in good[text])
-    likely = form.likelihoods(list(used.values()), left)
-    least = 0 if form.inputs.config.is_of_others else Judge.load().least(LEAST_PRECISION)
-    return {
-        text: [each for each in some if each.extension in passed or likely[each.extension] >= least]
-        for text, some in left.items()
-    }
+    return left

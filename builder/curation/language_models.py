@@ -49,16 +49,12 @@ class LanguageModel:
         Raises:
             BuildError: the server does not answer.
         """
-        columns = "n label natural"
-        cases = any(item.description for item in items)
-        if cases:
-            columns += " relevant"
-        lines = []
-        for number, item in enumerate(items, start=1):
-            about = f" [{item.description}]" if item.description else ""
-            lines.append(f"{number}{about} {' '.join(item.text.split())}")
+        lines = [
+            f"{number} [{item.description}] {' '.join(item.text.split())}"
+            for number, item in enumerate(items, start=1)
+        ]
         question = (
-            f"{protocol(cases=cases)}\nAnswer with one line for each, `{columns}`, and nothing "
+            f"{protocol()}\nAnswer with one line for each, `n label natural relevant`, and nothing "
             "else.\n\n" + "\n".join(lines)
         )
         try:

@@ -8,9 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib import resources
 from pathlib import Path
-from typing import Literal, get_args
 
 from s2lct.builder.annotations import (
     Annotation,
@@ -31,8 +29,6 @@ from s2lct.suite.annotation import (
     with_traps,
 )
 
-Round = Literal["sentences", "cases"]
-ROUNDS: tuple[Round, ...] = get_args(Round)
 ITEMS_A_SHEET = 200
 ANSWERS: dict[str, Answer] = {
     "neg": "negative",
@@ -85,13 +81,12 @@ def unread(
     ]
 
 
-def protocol(*, cases: bool) -> str:
+def protocol() -> str:
     """The instructions to annotators."""
-    name = "protocol_cases.md" if cases else "protocol_sentences.md"
-    return resources.files("s2lct.builder.curation").joinpath(name).read_text(encoding="utf-8")
+    return (Path(__file__).parent / "protocol.md").read_text(encoding="utf-8")
 
 
-def write_sheets(items: Sequence[Item], folder: Path, *, round: Round, seed: int) -> list[Path]:
+def write_sheets(items: Sequence[Item], folder: Path, *, seed: int) -> list[Path]:
     """Write sheets of items: the items as JSON lines, a page and a table to be filled in.
 
     They get a folder of their own, which is named by what is in it: sheets that were handed out
@@ -100,28 +95,26 @@ def write_sheets(items: Sequence[Item], folder: Path, *, round: Round, seed: int
     Args:
         items: what is to be read.
         folder: where the folder of the sheets is made.
-        round: of what.
         seed: of the random order.
 
     Returns:
         The sheets, JSON lines.
     """
     ordered = in_reading_order(items, seed)
-    made = folder / f"{round}-{fingerprint_of([item.id for item in ordered])[:8]}"
+    made = folder / f"cases-{fingerprint_of([item.id for item in ordered])[:8]}"
     starts = range(0, len(ordered), ITEMS_A_SHEET)
     names = [f"sheet-{number:03}" for number in range(1, len(starts) + 1)]
-    are_cases = round == "cases"
-    instructions = protocol(cases=are_cases)
+    instructions = protocol()
     if not made.is_dir():
         with whole_folder(made) as place:
             for name, start in zip(names, starts, strict=True):
                 sheet = with_traps(ordered[start : start + ITEMS_A_SHEET], seed)
                 form = Form(
                     f"{made.name}-{name}",
-                    f"{round.capitalize()}: {name}",
+                    f"Cases: {name}",
                     instructions.split("\n\n"),
                     sheet,
-                    QUESTIONS if are_cases else QUESTIONS[:2],
+                    QUESTIONS,
                 )
                 write_text(place / f"{name}.jsonl", as_json_lines(map(asdict, sheet)))
                 write_text(place / f"{name}.html", form.html())
@@ -156,9 +149,7 @@ def take_answers(
     for each in read_annotations([path], QUESTIONS, handed_out):
         if not each.answers:
             continue
-        is_case = bool(handed_out[each.item].description)
-        questions = QUESTIONS if is_case else QUESTIONS[:2]
-        if missing := [one.name for one in questions if one.name not in each.answers]:
+        if missing := [one.name for one in QUESTIONS if one.name not in each.answers]:
             raise AnnotationError(
                 f"{path}: {each.item} has no {' and no '.join(missing)}", hint="answer them too"
             )
@@ -167,7 +158,7 @@ def take_answers(
             annotator=annotator,
             label=ANSWERS[each.answers["label"]],
             natural=int(each.answers["natural"]),
-            relevant=each.answers["relevant"] == "1" if is_case else None,
+            relevant=each.answers["relevant"] == "1",
             sentence=handed_out[each.item].sentence or None,
         )
     if not found:
