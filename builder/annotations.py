@@ -18,7 +18,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from s2lct.errors import BuildError, S2lctWarning
 from s2lct.files import as_json_lines, check_file_out, sha256_of, write_bytes
@@ -64,6 +64,9 @@ class Annotation(BaseModel):
     natural: Annotated[int, Field(ge=0, le=BEST)]
     relevant: bool | None = None
     sentence: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")] | None = None
+
+
+_ROWS = TypeAdapter(Annotated[list[Annotation], Field(fail_fast=True)])
 
 
 class Annotations:
@@ -211,16 +214,16 @@ def read_file(path: Path) -> list[Annotation]:
         ScoringError: it cannot be read.
         BuildError: a line of it is no annotation.
     """
-    found: list[Annotation] = []
-    for where, row in rows_of_file(path, "parquet" if path.suffix == ".parquet" else "jsonl"):
-        try:
-            found.append(Annotation.model_validate(row))
-        except ValidationError as error:
-            raise BuildError(
-                f"{where}: {'; '.join(faults_in(error))}",
-                hint="an annotation is {id, reader, protocol, label, natural, relevant}",
-            ) from error
-    return found
+    rows = rows_of_file(path, "parquet" if path.suffix == ".parquet" else "jsonl")
+    try:
+        return _ROWS.validate_python([row for _, row in rows])
+    except ValidationError as error:
+        number = error.errors()[0]["loc"][0]
+        faults = (each.removeprefix(f"{number}.") for each in faults_in(error))
+        raise BuildError(
+            f"{rows[int(number)][0]}: {'; '.join(faults)}",
+            hint="an annotation is {id, reader, protocol, label, natural, relevant}",
+        ) from error
 
 
 def write_reached(path: Path, reached: Collection[str]) -> None:

@@ -121,8 +121,9 @@ def _json_rows(path: Path, content: bytes) -> Iterator[Located]:
 
 
 def _parquet_rows(path: Path, content: bytes) -> Iterator[Located]:
+    name = path.name
     for number, row in enumerate(read_table(content).to_pylist(), start=1):
-        yield f"{path.name}, row {number:,}", row
+        yield f"{name}, row {number:,}", row
 
 
 def parsed(cell: Any) -> Any:
