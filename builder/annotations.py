@@ -156,7 +156,7 @@ class Annotations:
             id: of the text.
             labels: the labels that are right.
         """
-        return self.state(id, labels) == "passed"
+        return id in self._of_id and self.state(id, labels) == "passed"
 
     def may_reach(self, id: str) -> bool:
         """Whether something that passes may be made of a sentence, or of a text with masks."""

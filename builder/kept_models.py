@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
-from s2lct.builder.language.lexicon import scores
+from s2lct.builder.language.lexicon import Lexicon, fitting_words, scores
 from s2lct.builder.models import (
     EMBEDDED,
     ConstituencyParser,
@@ -130,9 +130,9 @@ class KeptModels:
         self.tagger: Tagger = KeptTagger(loaded, engine, cache)
         self.parser: ConstituencyParser = KeptParser(loaded, engine, cache)
         self.mlm: MaskedLanguageModel = KeptMaskedLM(loaded, engine, cache)
-        self._cache = cache
+        self._cache, self._rules = cache, source_fingerprint("s2lct.builder.language")
         versions = [version(name) for name in ("textblob", "vaderSentiment")]
-        self._scorers = f"scores {versions} {source_fingerprint('s2lct.builder.language')}"
+        self._scorers = f"scores {versions} {self._rules}"
 
     def scores(self, texts: Iterable[str]) -> list[tuple[float, ...]]:
         """What scorers find of texts; see `lexicon.scores`."""
@@ -143,6 +143,19 @@ class KeptModels:
 
         found = predictions(self._cache, self._scorers, asked, scored)
         return [tuple(json.loads(found[text])) for text in asked]
+
+    def fitting(self, tags: Sequence[str]) -> dict[str, frozenset[str]]:
+        """The words for masks that may be inserted with each tag; see `fitting_words`."""
+
+        def found(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+            words, lexicon = tuple(self.mlm.words), Lexicon.load()
+            for tag in missing:
+                yield tag, json.dumps(sorted(fitting_words(words, tag, lexicon))).encode()
+
+        code = source_fingerprint("s2lct.builder.models")
+        model = f"fitting words {self.mlm.fingerprint} {code} {self._rules}"
+        kept = predictions(self._cache, model, tags, found)
+        return {tag: frozenset(json.loads(kept[tag])) for tag in tags}
 
 
 class _Kept:
