@@ -108,15 +108,11 @@ class Lexicon:
     @functools.cache
     def load() -> Lexicon:
         """The shipped table, which ``scripts/compute_lexicon.py`` computes."""
-        rows = read_table(SHIPPED.read_bytes()).to_pylist()
-        return Lexicon(
-            {
-                (row["word"], row["pos"]): Entry(
-                    round(row["score"], 4), row["pure_neutral"], row["senses"]
-                )
-                for row in rows
-            }
-        )
+        columns = read_table(SHIPPED.read_bytes()).to_pydict()
+        words = zip(columns["word"], columns["pos"], strict=True)
+        scores = (round(score, 4) for score in columns["score"])
+        entries = map(Entry, scores, columns["pure_neutral"], columns["senses"])
+        return Lexicon(dict(zip(words, entries, strict=True)))
 
     @staticmethod
     def pos_of_tag(tag: str) -> Pos | None:
