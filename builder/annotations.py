@@ -162,6 +162,10 @@ class Annotations:
         """Whether something that passes may be made of a sentence, or of a text with masks."""
         return self.reached is None or id in self.reached
 
+    def may_stand(self, id: str) -> bool:
+        """Whether a case that passes may have an extension in it."""
+        return self.reached is None or id in self.in_cases
+
     def state(self, id: str, labels: Collection[Label]) -> State:
         """What annotators found so far; the arguments are those of `passes`.
 

@@ -318,6 +318,7 @@ class FluentForm:
             taken = [extension for extension in proposed if tried(extension, label)]
             if self.annotations is not None:
                 taken += [pair for pair in reduce.paired(source.text, taken) if tried(pair, label)]
+                taken = [each for each in taken if self.annotations.may_stand(each.id)]
             families.append((source, taken))
         return confirm.confirmed_all(
             families,
