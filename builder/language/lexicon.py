@@ -281,9 +281,10 @@ def vader() -> Score:
 
 def textblob() -> Score:
     """TextBlob's polarity of a text, between -1 and 1."""
-    from textblob import TextBlob
+    # A TextBlob would make a class for every answer.
+    from textblob.en import polarity
 
-    return lambda text: float(TextBlob(text).sentiment.polarity)
+    return lambda text: float(polarity(text))
 
 
 SCORERS = (vader, textblob)
@@ -305,6 +306,6 @@ def distance(one: Sequence[float], other: Sequence[float]) -> float:
 
 def subjectivity(text: str) -> float:
     """How subjective words are, from 0 to 1, by the lexicon of Pattern; 0 for unknown ones."""
-    from textblob import TextBlob
+    from textblob.en import subjectivity as of_pattern
 
-    return float(TextBlob(text).sentiment.subjectivity)
+    return float(of_pattern(text))
