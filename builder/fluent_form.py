@@ -14,12 +14,7 @@ from s2lct.builder.annotations import Annotations
 from s2lct.builder.capabilities.schema import Capability, Form, SearchRule
 from s2lct.builder.inputs import Inputs
 from s2lct.builder.kept_models import KeptModels
-from s2lct.builder.language.grammar import (
-    PhraseBank,
-    connectives,
-    shipped_attachments,
-    shipped_bank,
-)
+from s2lct.builder.language.grammar import PhraseBank, shipped_attachments, shipped_bank
 from s2lct.builder.language.reach import has_referent, is_assertive, is_negative, is_reached
 from s2lct.builder.models import parsed_sentences
 from s2lct.builder.models.opinions import opinions
@@ -345,8 +340,7 @@ class FluentForm:
 
     @cached_property
     def _fitting(self) -> Mapping[str, frozenset[str]]:
-        fitting = self.models.fitting(self.inputs.mask_tags)
-        return {tag: words - connectives() for tag, words in fitting.items()}
+        return self.models.fitting(self.inputs.mask_tags)
 
     def _may_be_tried(self, extension: Extension, label: Label) -> bool:
         """Whether annotators passed an extension; so it is without any."""

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
+from s2lct.builder.language.grammar import connectives
 from s2lct.builder.language.lexicon import Lexicon, fitting_words, scores
 from s2lct.builder.models import (
     EMBEDDED,
@@ -34,7 +35,7 @@ from s2lct.builder.models.shipped import embedded_fingerprint
 from s2lct.builder.records import Token
 from s2lct.cache import Cache, predictions
 from s2lct.engines import Engine
-from s2lct.identity import source_fingerprint
+from s2lct.identity import package_fingerprint, source_fingerprint
 
 AT_ONCE = 64
 """Texts that a worker is asked about together."""
@@ -130,9 +131,9 @@ class KeptModels:
         self.tagger: Tagger = KeptTagger(loaded, engine, cache)
         self.parser: ConstituencyParser = KeptParser(loaded, engine, cache)
         self.mlm: MaskedLanguageModel = KeptMaskedLM(loaded, engine, cache)
-        self._cache, self._rules = cache, source_fingerprint("s2lct.builder.language")
+        self._cache = cache
         versions = [version(name) for name in ("textblob", "vaderSentiment")]
-        self._scorers = f"scores {versions} {self._rules}"
+        self._scorers = f"scores {versions} {source_fingerprint('s2lct.builder.language')}"
 
     def scores(self, texts: Iterable[str]) -> list[tuple[float, ...]]:
         """What scorers find of texts; see `lexicon.scores`."""
@@ -150,12 +151,11 @@ class KeptModels:
         def found(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
             words, lexicon = tuple(self.mlm.words), Lexicon.load()
             for tag in missing:
-                yield tag, json.dumps(sorted(fitting_words(words, tag, lexicon))).encode()
+                yield tag, json.dumps([*fitting_words(words, tag, lexicon)]).encode()
 
-        code = source_fingerprint("s2lct.builder.models")
-        model = f"fitting words {self.mlm.fingerprint} {code} {self._rules}"
+        model = f"fitting words {self.mlm.fingerprint} {package_fingerprint()}"
         kept = predictions(self._cache, model, tags, found)
-        return {tag: frozenset(json.loads(kept[tag])) for tag in tags}
+        return {tag: frozenset(json.loads(kept[tag])) - connectives() for tag in tags}
 
 
 class _Kept:

@@ -238,7 +238,6 @@ def laden_words() -> frozenset[str]:
     return frozenset(LADEN.read_text(encoding="utf-8").split())
 
 
-@functools.lru_cache(maxsize=64)
 def fitting_words(words: tuple[str, ...], tag: str, lexicon: Lexicon) -> frozenset[str]:
     """Words that the tables let pass for a tag: what else is suggested would be rejected."""
     return frozenset(word for word in words if lexicon.may_fit(word, tag))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import cache, lru_cache, partial
 from typing import NamedTuple
 
-from s2lct.builder.language.grammar import ReferenceGrammar
+from s2lct.builder.language.grammar import ReferenceGrammar, Rule
 from s2lct.builder.models import MaskedLanguageModel
 from s2lct.builder.models.masked_lm import SCORE_DIGITS
 from s2lct.builder.records import MASK, MaskedSentence, ParsedSentence, Production, Token
@@ -59,8 +59,8 @@ def mask(
         if node.is_word:
             continue
         starts = [child.start for child in node.children] + [node.end]
-        known = _licences(grammar, node.label, node.child_labels, masks_per_sentence, tags)
-        for before, asked_for, licence in known:
+        rule = node.label, node.child_labels
+        for before, asked_for, licence in _licences(grammar, rule, masks_per_sentence, tags):
             places = tuple([starts[at] for at in before])
             if (text := with_masks(places)) is not None:
                 places_of.setdefault((text, asked_for), places)
@@ -84,20 +84,16 @@ def mask(
 
 @lru_cache(maxsize=4096)
 def _licences(
-    grammar: ReferenceGrammar,
-    lhs: str,
-    rhs: tuple[str, ...],
-    most: int | None,
-    tags: frozenset[str],
+    grammar: ReferenceGrammar, rule: Rule, most: int | None, tags: frozenset[str]
 ) -> list[tuple[tuple[int, ...], tuple[str, ...], Production]]:
     """Before which symbols of a production words of which tags may stand, and what licenses it."""
     return [
         (
             tuple(at for at, _ in longer.added),
             asked_for,
-            Production(lhs, rhs, longer.reference_rhs, round(longer.probability, 8)),
+            Production(*rule, longer.reference_rhs, round(longer.probability, 8)),
         )
-        for longer in grammar.extensions(lhs, rhs, most)
+        for longer in grammar.extensions(*rule, most)
         if tags.issuperset(asked_for := tuple(tag for _, tag in longer.added))
     ]
 
