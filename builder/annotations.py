@@ -18,7 +18,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from s2lct.errors import BuildError, S2lctWarning
 from s2lct.files import as_json_lines, check_file_out, sha256_of, write_bytes
@@ -64,6 +64,9 @@ class Annotation(BaseModel):
     natural: Annotated[int, Field(ge=0, le=BEST)]
     relevant: bool | None = None
     sentence: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")] | None = None
+
+
+_ROWS = TypeAdapter(Annotated[list[Annotation], Field(fail_fast=True)])
 
 
 class Annotations:
@@ -153,11 +156,15 @@ class Annotations:
             id: of the text.
             labels: the labels that are right.
         """
-        return self.state(id, labels) == "passed"
+        return id in self._of_id and self.state(id, labels) == "passed"
 
     def may_reach(self, id: str) -> bool:
         """Whether something that passes may be made of a sentence, or of a text with masks."""
         return self.reached is None or id in self.reached
+
+    def may_stand(self, id: str) -> bool:
+        """Whether a case that passes may have an extension in it."""
+        return self.reached is None or id in self.in_cases
 
     def state(self, id: str, labels: Collection[Label]) -> State:
         """What annotators found so far; the arguments are those of `passes`.
@@ -211,16 +218,16 @@ def read_file(path: Path) -> list[Annotation]:
         ScoringError: it cannot be read.
         BuildError: a line of it is no annotation.
     """
-    found: list[Annotation] = []
-    for where, row in rows_of_file(path, "parquet" if path.suffix == ".parquet" else "jsonl"):
-        try:
-            found.append(Annotation.model_validate(row))
-        except ValidationError as error:
-            raise BuildError(
-                f"{where}: {'; '.join(faults_in(error))}",
-                hint="an annotation is {id, reader, protocol, label, natural, relevant}",
-            ) from error
-    return found
+    rows = rows_of_file(path, "parquet" if path.suffix == ".parquet" else "jsonl")
+    try:
+        return _ROWS.validate_python([row for _, row in rows])
+    except ValidationError as error:
+        number = error.errors()[0]["loc"][0]
+        faults = (each.removeprefix(f"{number}.") for each in faults_in(error))
+        raise BuildError(
+            f"{rows[int(number)][0]}: {'; '.join(faults)}",
+            hint="an annotation is {id, reader, protocol, label, natural, relevant}",
+        ) from error
 
 
 def write_reached(path: Path, reached: Collection[str]) -> None:

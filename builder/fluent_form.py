@@ -313,6 +313,7 @@ class FluentForm:
             taken = [extension for extension in proposed if tried(extension, label)]
             if self.annotations is not None:
                 taken += [pair for pair in reduce.paired(source.text, taken) if tried(pair, label)]
+                taken = [each for each in taken if self.annotations.may_stand(each.id)]
             families.append((source, taken))
         return confirm.confirmed_all(
             families,
@@ -337,6 +338,10 @@ class FluentForm:
             if (tried := [phrase for phrase in phrases if self._may_reach(phrase.text)])
         }
 
+    @cached_property
+    def _fitting(self) -> Mapping[str, frozenset[str]]:
+        return self.models.fitting(self.inputs.mask_tags)
+
     def _may_be_tried(self, extension: Extension, label: Label) -> bool:
         """Whether annotators passed an extension; so it is without any."""
         return self.passes(extension.id, label)
@@ -352,7 +357,7 @@ class FluentForm:
         masked = extend.masked_extensions(
             sources,
             self.inputs.grammar,
-            self.inputs.lexicon,
+            self._fitting,
             self.models.mlm,
             tags=self.inputs.mask_tags,
             masks=config.masks,

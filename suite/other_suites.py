@@ -121,7 +121,16 @@ def _json_rows(path: Path, content: bytes) -> Iterator[Located]:
 
 
 def _parquet_rows(path: Path, content: bytes) -> Iterator[Located]:
-    for number, row in enumerate(read_table(content).to_pylist(), start=1):
+    import pyarrow as pa
+
+    table = read_table(content)
+    plain_fields = [
+        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+        for field in table.schema
+    ]
+    # A dictionary's values are slow to get one by one.
+    rows = table.cast(pa.schema(plain_fields)).to_pylist()
+    for number, row in enumerate(rows, start=1):
         yield f"{path.name}, row {number:,}", row
 
 

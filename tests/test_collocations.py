@@ -7,7 +7,7 @@ from stub_models import StubParser, StubTagger
 
 from s2lct.builder.language.collocations import Collocations, pairs_of
 from s2lct.builder.language.grammar import ReferenceGrammar
-from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.language.lexicon import Lexicon, fitting_words
 from s2lct.builder.models import load_masked_language_model, parsed_sentences
 from s2lct.builder.records import Sentence, Source
 from s2lct.builder.stages.extend import WORDS_OF_A_MASK, masked_extensions
@@ -27,6 +27,7 @@ def test_what_stood_so_in_english_or_in_the_corpus_is_inserted() -> None:
     parsed, indefinite = parsed_sentences(texts, StubTagger(), StubParser())
     assert parsed is not None and indefinite is not None
     source = Source(Sentence("c", "1", parsed.text, "negative"), parsed)
+    model = load_masked_language_model()
 
     def inserted(
         collocations: Collocations | None, passed: frozenset[str] = frozenset()
@@ -34,8 +35,8 @@ def test_what_stood_so_in_english_or_in_the_corpus_is_inserted() -> None:
         (extensions,) = masked_extensions(
             [source],
             ReferenceGrammar.load(),
-            Lexicon.load(),
-            load_masked_language_model(),
+            {"JJ": fitting_words(tuple(model.words), "JJ", Lexicon.load())},
+            model,
             tags=("JJ",),
             masks=1,
             masks_per_sentence=1,
@@ -49,7 +50,7 @@ def test_what_stood_so_in_english_or_in_the_corpus_is_inserted() -> None:
     *_, last = likeliest = inserted(None)
     assert len(likeliest) == WORDS_OF_A_MASK
     # What annotators passed is there however many are likelier.
-    every = frozenset(f"The {word} plot is dull." for word in load_masked_language_model().words)
+    every = frozenset(f"The {word} plot is dull." for word in model.words)
     assert inserted(None, every)[:WORDS_OF_A_MASK] == likeliest
     assert len(inserted(None, every)) > WORDS_OF_A_MASK
     own = Collocations({}, dict.fromkeys(pairs_of(f"A {last} plot."), 1))

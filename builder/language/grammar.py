@@ -121,7 +121,6 @@ class ReferenceGrammar:
         for (lhs, rhs), count in self.counts.items():
             self._rules_of[lhs, _phrases(rhs)].append(rhs)
             self._total_of[lhs] += count
-        self._longer: dict[Rule, tuple[LongerProduction, ...]] = {}
 
     @staticmethod
     @functools.cache
@@ -147,28 +146,14 @@ class ReferenceGrammar:
         Returns:
             The extensions, most probable first, then by right-hand side and places.
         """
-        if (lhs, rhs) not in self._longer:
-            found = {
-                LongerProduction(longer, self.probability(lhs, longer), added)
-                for longer in self._rules_of.get((lhs, _phrases(rhs)), ())
-                if len(longer) > len(rhs)
-                for added in _ways_to_add(rhs, longer)
-            }
-            by_probability = sorted(
-                found,
-                key=lambda production: (
-                    -production.probability,
-                    production.reference_rhs,
-                    production.added,
-                ),
-            )
-            self._longer[lhs, rhs] = tuple(by_probability)
-        longer = self._longer[lhs, rhs]
-        return [
-            production
-            for production in longer
-            if max_masks is None or len(production.added) <= max_masks
-        ]
+        found = {
+            LongerProduction(longer, self.probability(lhs, longer), added)
+            for longer in self._rules_of.get((lhs, _phrases(rhs)), ())
+            if len(longer) > len(rhs)
+            for added in _ways_to_add(rhs, longer)
+            if max_masks is None or len(added) <= max_masks
+        }
+        return sorted(found, key=lambda each: (-each.probability, each.reference_rhs, each.added))
 
 
 def _phrases(rhs: tuple[str, ...]) -> tuple[str, ...]:

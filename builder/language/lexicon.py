@@ -108,15 +108,11 @@ class Lexicon:
     @functools.cache
     def load() -> Lexicon:
         """The shipped table, which ``scripts/compute_lexicon.py`` computes."""
-        rows = read_table(SHIPPED.read_bytes()).to_pylist()
-        return Lexicon(
-            {
-                (row["word"], row["pos"]): Entry(
-                    round(row["score"], 4), row["pure_neutral"], row["senses"]
-                )
-                for row in rows
-            }
-        )
+        columns = read_table(SHIPPED.read_bytes()).to_pydict()
+        words = zip(columns["word"], columns["pos"], strict=True)
+        scores = (round(score, 4) for score in columns["score"])
+        entries = map(Entry, scores, columns["pure_neutral"], columns["senses"])
+        return Lexicon(dict(zip(words, entries, strict=True)))
 
     @staticmethod
     def pos_of_tag(tag: str) -> Pos | None:
@@ -242,7 +238,6 @@ def laden_words() -> frozenset[str]:
     return frozenset(LADEN.read_text(encoding="utf-8").split())
 
 
-@functools.lru_cache(maxsize=64)
 def fitting_words(words: tuple[str, ...], tag: str, lexicon: Lexicon) -> frozenset[str]:
     """Words that the tables let pass for a tag: what else is suggested would be rejected."""
     return frozenset(word for word in words if lexicon.may_fit(word, tag))
@@ -285,9 +280,10 @@ def vader() -> Score:
 
 def textblob() -> Score:
     """TextBlob's polarity of a text, between -1 and 1."""
-    from textblob import TextBlob
+    # A TextBlob would make a class for every answer.
+    from textblob.en import polarity
 
-    return lambda text: float(TextBlob(text).sentiment.polarity)
+    return lambda text: float(polarity(text))
 
 
 SCORERS = (vader, textblob)
@@ -309,6 +305,6 @@ def distance(one: Sequence[float], other: Sequence[float]) -> float:
 
 def subjectivity(text: str) -> float:
     """How subjective words are, from 0 to 1, by the lexicon of Pattern; 0 for unknown ones."""
-    from textblob import TextBlob
+    from textblob.en import subjectivity as of_pattern
 
-    return float(TextBlob(text).sentiment.subjectivity)
+    return float(of_pattern(text))

@@ -190,6 +190,8 @@ def _chosen(
     used: Counter[Feature] = Counter()
     # Single words would use up what is limited, and of them there are enough.
     for only_several, id in product((True, False), [*seeds] * per_seed):
+        if len(chosen[id]) == per_seed:
+            continue
         candidates = [
             candidate
             for candidate in left.get(id, ())
@@ -197,7 +199,7 @@ def _chosen(
             and all(used[each] < limits[0] for each in candidate.parts)
             and all(used[each] < limits[1] for each in candidate.classes)
         ]
-        if candidates and len(chosen[id]) < per_seed:
+        if candidates:
             best = min(candidates, key=lambda candidate: candidate.rank(used))
             left[id].remove(best)
             chosen[id].append(best.expansion)

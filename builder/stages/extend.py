@@ -8,10 +8,8 @@ the origin, an extension must have the right tags, be neutral, and be parsed as 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache
-from threading import Lock
 
 from s2lct.builder.language.collocations import Collocations
 from s2lct.builder.language.fluency import clashes
@@ -23,7 +21,6 @@ from s2lct.builder.language.grammar import (
     connectives,
     neighbour,
 )
-from s2lct.builder.language.lexicon import Lexicon, fitting_words
 from s2lct.builder.models import MaskedLanguageModel
 from s2lct.builder.records import (
     Extension,
@@ -40,8 +37,6 @@ from s2lct.plain_text import words
 
 WORDS_OF_A_MASK = 3
 LONGEST_FUNCTION_WORD = 3
-_ONE_AT_A_TIME = Lock()
-"""Sentences are extended beside each other, and what one finds the other need not."""
 
 ABOUT_GROUPS = words(
     "african arab asian black catholic christian fat gay hispanic islamic jew jewish latino "
@@ -54,7 +49,7 @@ ABOUT_GROUPS = words(
 def masked_extensions(
     sources: Sequence[Source],
     grammar: ReferenceGrammar,
-    lexicon: Lexicon,
+    fitting: Mapping[str, frozenset[str]],
     mlm: MaskedLanguageModel,
     *,
     tags: Sequence[str],
@@ -72,7 +67,7 @@ def masked_extensions(
     Args:
         sources: the sentences.
         grammar: says what may be inserted where.
-        lexicon: says what is neutral.
+        fitting: the words that may be inserted with each tag.
         mlm: proposes words.
         tags: parts of speech that may become masks.
         masks: masked sentences drawn for a sentence (the paper's k).
@@ -101,18 +96,13 @@ def masked_extensions(
         for source in sources
     ]
 
-    @cache
-    def fitting(tag: str) -> frozenset[str]:
-        with _ONE_AT_A_TIME:
-            return fitting_words(tuple(mlm.words), tag, lexicon) - connectives()
-
     chosen: dict[Problem, Sequence[frozenset[str]]] = {}
     for source, of_source in zip(sources, masked, strict=True):
         for each in of_source:
             chosen[each.text, each.tags] = [
-                fitting(tag)
+                fitting[tag]
                 if collocations is None
-                else fitting(tag) & collocations.fitting(source.parsed.tokens, place, tag)
+                else fitting[tag] & collocations.fitting(source.parsed.tokens, place, tag)
                 for place, tag in zip(each.places, each.tags, strict=True)
             ]
         of_source[:] = [each for each in of_source if all(chosen[each.text, each.tags])][:masks]
@@ -142,20 +132,20 @@ def _filled(
     barred: AbstractSet[str],
     passed: Callable[[str], bool],
 ) -> Iterator[Extension]:
-    forms = _forms(source)
+    unwanted = _forms(source) | barred
     taken = 0
     for filling in fillings:
-        words = {word.lower() for word in filling.words}
-        if not words.isdisjoint(forms | barred):
+        text, inserted = masked.filled(filling.words)
+        if taken >= WORDS_OF_A_MASK and not passed(text):
+            continue
+        if not unwanted.isdisjoint(word.lower() for word in filling.words):
             continue
         pieces = zip(masked.places, filling.words, strict=True)
         if any(_clashes(source.parsed.tokens, place, word) for place, word in pieces):
             continue
-        text, inserted = masked.filled(filling.words)
-        if taken < WORDS_OF_A_MASK or passed(text):
-            taken += 1
-            first, *others = masked.productions
-            yield Extension(text, inserted, "masked", first, filling.score, tuple(others))
+        taken += 1
+        first, *others = masked.productions
+        yield Extension(text, inserted, "masked", first, filling.score, tuple(others))
 
 
 def _forms(source: Source) -> set[str]:

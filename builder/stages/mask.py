@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import NamedTuple
 
-from s2lct.builder.language.grammar import ReferenceGrammar
+from s2lct.builder.language.grammar import ReferenceGrammar, Rule
 from s2lct.builder.models import MaskedLanguageModel
 from s2lct.builder.models.masked_lm import SCORE_DIGITS
 from s2lct.builder.records import MASK, MaskedSentence, ParsedSentence, Production, Token
@@ -58,16 +58,11 @@ def mask(
     for node in parsed.tree.nodes():
         if node.is_word:
             continue
-        labels = node.child_labels
         starts = [child.start for child in node.children] + [node.end]
-        for longer in grammar.extensions(node.label, labels, masks_per_sentence):
-            asked_for = tuple(tag for _, tag in longer.added)
-            if not tags.issuperset(asked_for):
-                continue
-            places = tuple(starts[at] for at, _ in longer.added)
+        rule = node.label, node.child_labels
+        for before, asked_for, licence in _licences(grammar, rule, masks_per_sentence, tags):
+            places = tuple([starts[at] for at in before])
             if (text := with_masks(places)) is not None:
-                probability = round(longer.probability, 8)
-                licence = Production(node.label, labels, longer.reference_rhs, probability)
                 places_of.setdefault((text, asked_for), places)
                 licences[text, asked_for].append(licence)
     rng = rng_for(seed, "mask", id)
@@ -84,6 +79,22 @@ def mask(
             tuple(sorted(licences[problem], key=lambda each: -each.probability)),
         )
         for problem in sorted(keys, key=lambda problem: -keys[problem])[:most]
+    ]
+
+
+@lru_cache(maxsize=4096)
+def _licences(
+    grammar: ReferenceGrammar, rule: Rule, most: int | None, tags: frozenset[str]
+) -> list[tuple[tuple[int, ...], tuple[str, ...], Production]]:
+    """Before which symbols of a production words of which tags may stand, and what licenses it."""
+    return [
+        (
+            tuple(at for at, _ in longer.added),
+            asked_for,
+            Production(*rule, longer.reference_rhs, round(longer.probability, 8)),
+        )
+        for longer in grammar.extensions(*rule, most)
+        if tags.issuperset(asked_for := tuple(tag for _, tag in longer.added))
     ]
 
 
