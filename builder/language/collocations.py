@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from s2lct.builder.language import DATA
 from s2lct.builder.language.lexicon import FOCUSING, POSTDETERMINERS
 from s2lct.plain_text import words
 from s2lct.suite.tables import read_table
@@ -24,7 +24,7 @@ from s2lct.suite.tables import read_table
 if TYPE_CHECKING:
     from s2lct.builder.records import Token
 
-SHIPPED: Final = Path(__file__).parents[1] / "data" / "collocations.parquet"
+SHIPPED: Final = DATA / "collocations.parquet"
 LEAST_GAIN: Final = 2.0
 """Two words that belong together stand so seven times as often as by chance: e to this power."""
 MOST_GAIN: Final = 6.0

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from functools import cache
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
+
+from s2lct.builder.language import listed
 
 if TYPE_CHECKING:
     from s2lct.builder.records import Token
 
-PROPER_WORDS = Path(__file__).parents[1] / "data" / "proper_words.txt"
-KNOWN_WORDS = Path(__file__).parents[1] / "data" / "review_words.txt"
+proper_words = partial(listed, "proper_words.txt")
+"""Words that English writes with a capital."""
+known_words = partial(listed, "review_words.txt")
+"""Lower-case words that at least three reviews have."""
 
 _NOUNS = frozenset({"NN", "NNS"})
 _NAMES = frozenset({"NNP", "NNPS"})
@@ -32,25 +35,8 @@ _OF_SINGULARS = frozenset({"this", "that"})
 _OF_PLURALS = frozenset({"these", "those", "both", "all", "several"})
 
 
-@cache
-def proper_words() -> frozenset[str]:
-    """Words that English writes with a capital."""
-    return frozenset(PROPER_WORDS.read_text(encoding="utf-8").split())
-
-
-@cache
-def known_words() -> frozenset[str]:
-    """Lower-case words that at least three reviews have."""
-    return frozenset(KNOWN_WORDS.read_text(encoding="utf-8").split())
-
-
 def breaks_grammar(tokens: Sequence[Token], inserted: Collection[int]) -> bool:
-    """Whether an inserted word cannot stand where it does, stands twice, or lacks its capital.
-
-    Args:
-        tokens: the filled sentence.
-        inserted: the numbers of the inserted tokens.
-    """
+    """Whether one of the ``inserted`` tokens cannot stand where it does, or lacks its capital."""
     return any(_breaks(tokens, number) for number in inserted)
 
 
@@ -152,11 +138,7 @@ _CAPITAL_U = re.compile(r"U[B-DF-HJ-NP-TV-Z]*s?")
 
 
 def takes_an(word: str) -> bool:
-    """Whether "an" stands before a word, and not "a".
-
-    Args:
-        word: of a compound the first part counts; numbers may be in figures.
-    """
+    """Whether "an" stands before a word, in letters or figures; of a compound its first part."""
     found = _FIRST_PART.search(word)
     if found is None:
         return False
