@@ -107,10 +107,7 @@ def same_lengths(
 ) -> Iterator[list[int]]:
     """Numbers of equally long texts, the short ones first: batches in which nothing is padded.
 
-    Args:
-        numbers: of the texts.
-        lengths: of all texts.
-        most: how many texts of a length are taken at once; at least one is.
+    ``most`` says how many texts of a length are taken at once; at least one is.
     """
     order = sorted(numbers, key=lengths.__getitem__)
     for length, group in groupby(order, key=lengths.__getitem__):

@@ -101,42 +101,18 @@ def pieces_of(
         [word + " " * bool(space) for word, space in zip(words, after, strict=True)]
         for words, after in zip(sentences, spaces, strict=True)
     ]
-    encoded = tokenizer(
-        ["".join(words) for words in spaced], return_offsets_mapping=True, verbose=False
-    )
-    return [
-        _aligned(ids, offsets, words, parts)
-        for ids, offsets, words, parts in zip(
-            encoded["input_ids"], encoded["offset_mapping"], sentences, spaced, strict=True
-        )
-    ]
-
-
-def _aligned(
-    ids: list[int],
-    offsets: Sequence[tuple[int, int]],
-    words: Sequence[str],
-    spaced: Sequence[str],
-) -> Pieces:
-    first, last = [0], [0]
-    stop = len(ids) - 1
-    piece, start = 1, 0
-    for word, with_space in zip(words, spaced, strict=True):
-        end = start + len(word)
-        while piece < stop and offsets[piece][1] <= start:
-            piece += 1
-        final = piece
-        while final < stop and offsets[final][1] < end:
-            final += 1
-        if piece < stop and offsets[piece][0] < end:
-            inside = final < stop and offsets[final][0] < end
-            first.append(piece)
-            last.append(final if inside else final - 1)
-        else:
-            first.append(max(piece - 1, 0))
-            last.append(max(piece - 1, 0))
-        start += len(with_space)
-    return Pieces(ids, [*first, stop], [*last, stop])
+    encoded = tokenizer(["".join(words) for words in spaced], verbose=False)
+    found: list[Pieces] = []
+    for row, ids in enumerate(encoded["input_ids"]):
+        first, last, start = [0], [0], 0
+        for word, with_space in zip(sentences[row], spaced[row], strict=True):
+            of_letters = (encoded.char_to_token(row, start + at) for at in range(len(word)))
+            pieces = [piece for piece in of_letters if piece is not None] or last[-1:]
+            first.append(pieces[0])
+            last.append(pieces[-1])
+            start += len(with_space)
+        found.append(Pieces(ids, [*first, len(ids) - 1], [*last, len(ids) - 1]))
+    return found
 
 
 class MaxSpanDecoder(ChartDecoder):  # type: ignore[misc]
@@ -346,9 +322,6 @@ class ChartConstituencyParser:
         """Load the pinned encoder, and the head: a safetensors file with its ``config`` as JSON.
 
         At most ``batch_tokens`` word pieces are encoded at once.
-
-        Raises:
-            ModelError: the file is missing, no such weights, or the encoder is not installed.
         """
         hint = "reinstall s2lct, or train them: python scripts/train_parser.py"
         try:

@@ -33,11 +33,7 @@ class SpacyTagger:
 
     @classmethod
     def load(cls, name: str) -> SpacyTagger:
-        """Load the embedded pipeline, an installed one by its package name, or a folder.
-
-        Raises:
-            ModelError: it is not installed, or has no tagger.
-        """
+        """Load the embedded pipeline, an installed one by its package name, or a folder."""
         import spacy
 
         shown = f"--tagger {plain(name, 200)}"
