@@ -69,20 +69,10 @@ def masked_extensions(
 ) -> list[list[Extension]]:
     """Extensions by the masked language model, the likeliest words of each masked sentence.
 
-    Args:
-        sources: the sentences.
-        grammar: says what may be inserted where.
-        lexicon: says what is neutral.
-        mlm: proposes words.
-        tags: parts of speech that may become masks.
-        masks: masked sentences drawn for a sentence (the paper's k).
-        masks_per_sentence: most masks in one of them.
-        suggestions: words asked for a mask, of which `WORDS_OF_A_MASK` are taken.
-        barred: words that are not inserted.
-        collocations: if given, no word is inserted that never stood beside those of the sentence.
-        tried: says which of the texts with masks are filled at all.
-        passed: says which extensions annotators passed: these are beside the `WORDS_OF_A_MASK`.
-        seed: of the random draw.
+    At most ``masks`` texts are drawn a sentence, see `mask`, of those that are to be ``tried``. Of
+    so many ``suggestions`` for a mask `WORDS_OF_A_MASK` are taken, beside those that annotators
+    ``passed``; none that is ``barred``, and, by ``collocations`` if they are given, none that never
+    stood beside the words of the sentence.
     """
     masked = [
         [
@@ -116,21 +106,15 @@ def masked_extensions(
                 for place, tag in zip(each.places, each.tags, strict=True)
             ]
         of_source[:] = [each for each in of_source if all(chosen[each.text, each.tags])][:masks]
-    of_all = [masked_sentence for of_source in masked for masked_sentence in of_source]
-    fillings = iter(
-        fill(
-            of_all,
-            mlm,
-            suggestions=suggestions,
-            fitting=lambda problem, number: chosen[problem][number],
-        )
+    fillings = fill(
+        [each for of_source in masked for each in of_source],
+        mlm,
+        suggestions=suggestions,
+        fitting=lambda problem, number: chosen[problem][number],
     )
+    found = iter(fillings)
     return [
-        [
-            longer
-            for masked_sentence in of_source
-            for longer in _filled(source, masked_sentence, next(fillings), barred, passed)
-        ]
+        [e for each in of_source for e in _filled(source, each, next(found), barred, passed)]
         for source, of_source in zip(sources, masked, strict=True)
     ]
 
@@ -188,8 +172,7 @@ def phrase_extensions(
                     continue
                 if any(word in forms and len(word) > LONGEST_FUNCTION_WORD for word in words):
                     continue
-                extension = _with_phrase(source, place, phrase, production)
-                if extension is not None:
+                if extension := _with_phrase(source, place, phrase, production):
                     found.append(extension)
     return found
 
@@ -214,15 +197,11 @@ def _phrases_at(
         key = (phrase.label, phrase.text.startswith(","))
         if key not in licensed:
             rhs = (*labels[:number], phrase.label, *labels[number:])
-            known = grammar.counts.get((node.label, rhs))
-            licensed[key] = (
-                Production(node.label, labels, rhs, round(grammar.probability(node.label, rhs), 8))
-                if known
-                else None
-            )
-        production = licensed[key]
-        if production is not None:
-            yield phrase, production
+            share = grammar.probability(node.label, rhs)
+            production = Production(node.label, labels, rhs, round(share, 8))
+            licensed[key] = production if share else None
+        if (licence := licensed[key]) is not None:
+            yield phrase, licence
 
 
 def _is_modifier(phrase: Phrase) -> bool:

@@ -54,14 +54,8 @@ def place_in(
 
     In a sentence with a sentiment it is its one opinion, an adjective; in a neutral one it is
     before the noun for what the review speaks of ("the story", "this is a story"), or instead of
-    the adjective there.
-
-    Args:
-        source: the sentence.
-        lexicon: knows opinions.
-        scored: what scorers find of words.
-        annotated: whether annotators read what becomes of it: other adjectives that say little
-            may then stand beside the opinion, and the noun may be any.
+    the adjective there. Where annotators read what becomes of it, other adjectives that say little
+    may stand beside the opinion, and the noun may be any.
     """
     tokens, label = source.parsed.tokens, source.sentence.label
     if label != "neutral":
