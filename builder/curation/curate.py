@@ -83,6 +83,8 @@ def curate(
 ) -> Curated:
     """Collect annotations, and write sheets of what is still to be annotated.
 
+    Whatever goes wrong, what was annotated is kept.
+
     Args:
         config: the options of the build that is to have the annotations. Of its files of
             annotations the first is appended to; ``out`` is the folder for sheets.
@@ -90,9 +92,6 @@ def curate(
         budget: most texts that they read, all of them together; None for no limit.
         answers: a file of answers to earlier sheets.
         annotator: whose answers these are; without answers, who the sheets are for.
-
-    Raises:
-        S2lctError: something that the caller can mend; what was annotated is kept.
     """
     check_folder_out(config.out, "--out")
     path, *others = config.annotations
@@ -119,11 +118,7 @@ def curate(
 
 
 class Draw:
-    """What a build draws, and what it would draw of texts that are still to be annotated.
-
-    Args:
-        form: makes the families of a build; it has no annotations.
-    """
+    """What a build draws, and what it would draw of texts that are still to be annotated."""
 
     def __init__(self, form: FluentForm) -> None:
         self._form = form
@@ -131,12 +126,7 @@ class Draw:
     def candidates(
         self, annotations: Annotations, without: Collection[str] = ()
     ) -> list[Candidate]:
-        """Seeds, those that may still pass too, and what is made of those that passed.
-
-        Args:
-            annotations: what was found so far.
-            without: ids of texts that are not drawn.
-        """
+        """Seeds, those that may still pass too, and what is made of those that passed."""
         seeds = self._hoped_for(annotations, without)
         about = {each.id: each.raters or each.title for each in self._form.capabilities}
         found = families(self._form, self._seeds(annotations), annotations)
@@ -164,8 +154,7 @@ class Draw:
 
     def _seeds(self, annotations: Annotations) -> dict[str, list[Seed]]:
         """The seeds of each capability that pass."""
-        form = replace(self._form, annotations=annotations)
-        return form.compose_all()
+        return replace(self._form, annotations=annotations).compose_all()
 
     def forecast(self, annotations: Annotations) -> None:
         """Tell how much is to be read for about how many cases, and what will be nearly empty."""
@@ -225,18 +214,8 @@ def annotate(
 
     What passes is learned on the way: of each wording, of expansions and of contrasts, and of what
     the first annotator found good or marked. Of a block the first model annotates everything, the
-    others what it found good. What stands in the file is not asked again.
-
-    Args:
-        draw: says what is to be annotated.
-        models: the models.
-        file: takes their annotations after every request.
-        seed: of the order of items and traps.
-        budget: most texts that they read together, traps aside.
-
-    Raises:
-        BuildError: a model does not answer, calls too many traps natural, or gives answers that
-            cannot be read.
+    others what it found good. The file takes their annotations after every request; what stands in
+    it is not asked again. The ``budget`` is of all models together, traps aside.
     """
     unanswered: set[str] = set()
     hopes = Hopes()

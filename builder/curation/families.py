@@ -27,13 +27,7 @@ LIKELIEST_OF_A_SENTENCE = 8
 def families(
     form: FluentForm, seeds: Mapping[str, Sequence[Seed]], annotations: Annotations
 ) -> list[Candidate]:
-    """The expansions of seeds, and contrasts of the seeds and of the expansions that passed.
-
-    Args:
-        form: makes the families.
-        seeds: of each capability.
-        annotations: what was found so far.
-    """
+    """The expansions of seeds, and contrasts of the seeds and of the expansions that passed."""
     config = form.inputs.config.model_copy(update={"expansions": READ_FOR_A_SEED})
     inputs = replace(form.inputs, config=config)
     form = replace(form, inputs=inputs, annotations=annotations, whole=False)
