@@ -136,16 +136,19 @@ def read_files(kind: FileKind, path: Path, columns: Columns) -> Corpus:
             f"{path} holds no file whose name ends in .{kind}",
             hint=f"write {kind}:PATH of a file, or of a folder that has such files in itself",
         )
-    from datasets import load_dataset
+    import datasets
+    import pandas
 
     options: dict[str, Any] = {"data_files": [str(file) for file in files], "split": "train"}
     try:
         if kind == "csv":
             # A text "007", "1.0" or "NA" stays what it is.
-            options |= {"features": _texts(files[0]), "na_filter": False, "encoding": "utf-8-sig"}
+            header = pandas.read_csv(files[0], nrows=0, encoding="utf-8-sig").columns
+            texts = datasets.Features({name: datasets.Value("string") for name in header})
+            options |= {"features": texts, "na_filter": False, "encoding": "utf-8-sig"}
             options["index_col"] = False
         with _quietly():
-            table = load_dataset("json" if kind == "jsonl" else kind, **options)
+            table = datasets.load_dataset("json" if kind == "jsonl" else kind, **options)
         table.data.table.validate(full=True)  # bytes that are no UTF-8 are found here, or later
     except Exception as error:  # each reader has errors of its own
         raise CorpusError(
@@ -174,14 +177,6 @@ def _quietly() -> Iterator[None]:
         datasets.logging.set_verbosity(level)
         if bars:
             datasets.enable_progress_bars()
-
-
-def _texts(path: Path) -> Any:
-    import datasets
-    import pandas
-
-    header = list(pandas.read_csv(path, nrows=0, encoding="utf-8-sig").columns)
-    return datasets.Features({name: datasets.Value("string") for name in header})
 
 
 def read_hub(name: str, config: str, split: str, columns: Columns) -> Corpus:

@@ -27,6 +27,8 @@ _ADVERBS = frozenset({"RB", "RBR", "RBS"})
 _PREPOSITIONS = frozenset({"IN", "TO", "RP"})
 _BETWEEN_MODIFIERS = frozenset({"RB", ",", "CC", "CD", "HYPH"})
 _DETERMINERS = frozenset({"DT", "PRP$", "POS", "PDT", "WDT", "WP$"})
+_BEFORE_A_NOUN = _ADJECTIVES | _BETWEEN_MODIFIERS | _DETERMINERS
+MODIFIERS = frozenset({"JJ", "JJR", "JJS", "NN", "NNS", "VBN", "VBG"})
 _PRONOUNS = frozenset({"one", "same", "other"})
 """Words tagged as adjectives or nouns that need the determiner they have."""
 DEGREE = frozenset({"so", "too", "as", "that", "this", "how"})
@@ -46,7 +48,8 @@ def _breaks(tokens: Sequence[Token], number: int) -> bool:
     before = tokens[number - 1].tag if number else ""
     following = tokens[number + 1] if number + 1 < len(tokens) else None
     behind = following.tag if following else ""
-    head = _head_behind(tokens, number)
+    noun = head_behind(tokens, number + 1, _BEFORE_A_NOUN)
+    head = noun.tag if noun else ""
     neighbours = (*tokens[max(0, number - 1) : number], *tokens[number + 1 : number + 2])
     lacks_capital = word.text.islower() and word.text in proper_words()
     if lacks_capital or form in {token.text.lower() for token in neighbours}:
@@ -88,16 +91,18 @@ def _agrees(determiner: str, head: str) -> bool:
     )
 
 
-def _head_behind(tokens: Sequence[Token], number: int) -> str:
-    """The tag of the common noun that modifiers from here on lead to; empty if they lead to none.
+def head_behind(
+    tokens: Sequence[Token], place: int, between: Collection[str] = MODIFIERS
+) -> Token | None:
+    """The common noun that tokens ``between``, from token number ``place`` on, lead to, if any.
 
     Of several nouns in a row the last one is the head.
     """
-    head = ""
-    for token in tokens[number + 1 :]:
+    head = None
+    for token in tokens[place:]:
         if token.tag in _NOUNS:
-            head = token.tag
-        elif head or token.tag not in _ADJECTIVES | _BETWEEN_MODIFIERS | _DETERMINERS:
+            head = token
+        elif head is not None or token.tag not in between:
             break
     return head
 

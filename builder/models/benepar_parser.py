@@ -38,9 +38,8 @@ _PUBLISHED_NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
 class BeneparParser:
     """A chart parser; trees carry token numbers at their leaves."""
 
-    def __init__(self, parser: Any, name: str, weights: Path) -> None:
+    def __init__(self, parser: Any, weights: Path) -> None:
         self._parser = parser  # parses words with the spaces behind them
-        self.name = name
         self._weights = weights
 
     @classmethod
@@ -49,9 +48,9 @@ class BeneparParser:
         if name == EMBEDDED:
             from s2lct.builder.models.chart_parser import ChartConstituencyParser
 
-            return cls(ChartConstituencyParser(shipped(WEIGHTS)), name, WEIGHTS)
+            return cls(ChartConstituencyParser(shipped(WEIGHTS)), WEIGHTS)
         folder = model_folder(name)
-        return cls(PublishedBenepar(folder), name, folder / "benepar_model.bin")
+        return cls(PublishedBenepar(folder), folder / "benepar_model.bin")
 
     @property
     def fingerprint(self) -> str:

@@ -42,10 +42,7 @@ def candidates(
             of_text.setdefault(sentence.text, sentence)
     return sorted(
         of_text.values(),
-        key=lambda sentence: (
-            sentence.rank,
-            shuffle_key(seed, *purpose, sentence.corpus, sentence.id),
-        ),
+        key=lambda each: (each.rank, shuffle_key(seed, *purpose, each.corpus, each.id)),
     )
 
 
@@ -64,9 +61,8 @@ def that_meet(
     whose rule asks for a tree.
     """
     found: list[tuple[Sentence, tuple[Token, ...], SearchRule]] = []
-    for sentence, tokens in zip(
-        sentences, tagger.tag([sentence.text for sentence in sentences]), strict=True
-    ):
+    tagged = tagger.tag([sentence.text for sentence in sentences])
+    for sentence, tokens in zip(sentences, tagged, strict=True):
         rule = next((r for r in rules if meets_words(sentence, tokens, r, lexicon)), None)
         if rule is not None:
             found.append((sentence, tokens, rule))
