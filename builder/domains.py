@@ -150,8 +150,11 @@ def _read(path: Path) -> Domain:
         data = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
         return Domain.model_validate((data or {}) | {"name": path.stem})
     except (OSError, ValueError, TypeError, yaml.YAMLError, RecursionError) as error:
-        is_known = isinstance(error, ValidationError)
-        why = "; ".join(faults_in(error)) if is_known else " ".join(str(error).split())
+        why = (
+            "; ".join(faults_in(error))
+            if isinstance(error, ValidationError)
+            else " ".join(str(error).split())
+        )
         raise OptionError(
             f"--domain {path}: {plain(why, 500)}",
             hint="write lists of things, places, people and words, as docs/domains.md shows",

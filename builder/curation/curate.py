@@ -17,13 +17,7 @@ from pathlib import Path
 from s2lct.builder.annotations import BEST, AnnotationFile, Annotations
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.curation.language_models import LanguageModel
-from s2lct.builder.curation.sheets import (
-    Candidate,
-    read_sheets,
-    take_answers,
-    unread,
-    write_sheets,
-)
+from s2lct.builder.curation.sheets import Candidate, read_sheets, take_answers, unread, write_sheets
 from s2lct.builder.fluent_form import FluentForm
 from s2lct.builder.pipeline import check_found, kept_models, read_inputs
 from s2lct.builder.records import Expansion, Extended, Extension, Seed, sentence_id
@@ -172,18 +166,16 @@ class Draw:
             sentence = sentence_id(seed.sources[0].text)
             id, inside = (seed.id, sentence) if seed.template else (sentence, "")
             item = Item(id, seed.text, description=self._about[seed.capability], sentence=inside)
-            found.setdefault(
-                id, Candidate(item, seed.labels, f"{seed.capability}: {seed.template}")
-            )
+            kind = f"{seed.capability}: {seed.template}"
+            found.setdefault(id, Candidate(item, seed.labels, kind))
         return list(found.values())
 
     def _families(
         self, seeds: Mapping[str, Sequence[Seed]], annotations: Annotations
     ) -> list[Candidate]:
         """The expansions of seeds, and contrasts of the seeds and of the expansions that passed."""
-        inputs = self._form.inputs
-        config = inputs.config.model_copy(update={"expansions": READ_FOR_A_SEED})
-        inputs = replace(inputs, config=config)
+        config = self._form.inputs.config.model_copy(update={"expansions": READ_FOR_A_SEED})
+        inputs = replace(self._form.inputs, config=config)
         form = replace(self._form, inputs=inputs, annotations=annotations, whole=False)
         extended = _extended(form, seeds, annotations)
         expansions = [
@@ -196,8 +188,9 @@ class Draw:
         def add(case: Seed | Expansion, shows: str, labels: Sequence[Label]) -> None:
             sentence = case.extension.id if isinstance(case, Expansion) else ""
             item = Item(case.id, case.text, description=shows, sentence=sentence)
-            kind = f"{type(case).__name__}: {shows}"
-            found.setdefault(case.id, Candidate(item, labels, kind))
+            if annotations.state(case.id, labels) != "refused":
+                kind = f"{type(case).__name__}: {shows}"
+                found.setdefault(case.id, Candidate(item, labels, kind))
 
         for group in form.choose(seeds, expansions).values():
             for family in group:
@@ -208,11 +201,7 @@ class Draw:
                 for id, contrast in family.contrasts.items():
                     if id == family.seed.id or annotations.passes(id, family.seed.labels):
                         add(contrast, CONTRAST_OF.format(shows), labels)
-        return [
-            each
-            for each in found.values()
-            if annotations.state(each.item.id, each.labels) != "refused"
-        ]
+        return list(found.values())
 
     def forecast(self, annotations: Annotations) -> None:
         """Tell how much is to be read for about how many cases, and what will be nearly empty."""

@@ -22,12 +22,6 @@ import torch
 from benepar.decode_chart import ChartDecoder
 from benepar.nkutil import HParams
 from benepar.parse_chart import ChartParser
-from benepar.partitioned_transformer import (
-    ConcatPositionalEncoding,
-    FeatureDropout,
-    PartitionedTransformerEncoder,
-    PartitionedTransformerEncoderLayer,
-)
 from benepar.ptb_unescape import ptb_unescape
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
@@ -172,34 +166,18 @@ class FrozenEncoderChartParser(ChartParser):  # type: ignore[misc]
         label_vocab: Mapping[str, int],
         hparams: Mapping[str, float],
     ) -> None:
-        nn.Module.__init__(self)
-        self.tag_vocab = dict(tag_vocab)
-        self.label_vocab = dict(label_vocab)
+        values = HParams(
+            **hparams,
+            use_chars_lstm=False,
+            use_pretrained=False,
+            use_encoder=True,
+            predict_tags=True,
+            force_root_constituent=True,
+        )
+        super().__init__(dict(tag_vocab), dict(label_vocab), {}, values)
         self.hparams = dict(hparams)
-        values = HParams(**hparams)
-        self.d_model = values.d_model
-        self.char_encoder = None
-        self.pretrained_model = None
-        self.parallelized_devices = None
-
         self.project_pretrained = nn.Linear(2 * values.d_features, values.d_model // 2, bias=False)
         self.project_shape = nn.Linear(_SHAPE_FLAGS, values.d_model // 2, bias=False)
-        self.morpho_emb_dropout = FeatureDropout(values.morpho_emb_dropout)
-        self.add_timing = ConcatPositionalEncoding(
-            d_model=values.d_model, max_len=values.encoder_max_len
-        )
-        self.encoder = PartitionedTransformerEncoder(
-            PartitionedTransformerEncoderLayer(
-                values.d_model,
-                n_head=values.num_heads,
-                d_qkv=values.d_kv,
-                d_ff=values.d_ff,
-                ff_dropout=values.relu_dropout,
-                residual_dropout=values.residual_dropout,
-                attention_dropout=values.attention_dropout,
-            ),
-            values.num_layers,
-        )
         self.f_label = nn.Sequential(
             nn.Linear(values.d_model, values.d_label_hidden),
             nn.LayerNorm(values.d_label_hidden),
@@ -207,13 +185,6 @@ class FrozenEncoderChartParser(ChartParser):  # type: ignore[misc]
             nn.Dropout(values.label_dropout),
             nn.Linear(values.d_label_hidden, max(label_vocab.values())),
         )
-        self.f_tag = nn.Sequential(
-            nn.Linear(values.d_model, values.d_tag_hidden),
-            nn.LayerNorm(values.d_tag_hidden),
-            nn.ReLU(),
-            nn.Linear(values.d_tag_hidden, max(tag_vocab.values()) + 1),
-        )
-        self.tag_from_index = {index: tag for tag, index in tag_vocab.items()}
         self.decoder = MaxSpanDecoder(self.label_vocab, force_root_constituent=True)
 
     @property
