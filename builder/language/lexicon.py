@@ -172,7 +172,7 @@ class Lexicon:
         spellings = {form, lemma}
         if not laden_words().isdisjoint(spellings):
             return False
-        listed = self._find(form, pos, None) or self._find(lemma, pos, None)
+        listed = self._find(lemma, pos, form)
         if listed is None or not listed.pure_neutral:
             return False
         return not any(

@@ -202,20 +202,13 @@ def _full_form(form: str) -> str:
     return _FULL.get(bare.lstrip("'"), bare) if bare.startswith("'") else bare
 
 
-def _no_adverb_behind(draft: Draft, clause: Clause) -> None:
-    tokens = draft.sentence.tokens
-    behind = tokens[clause.finite + 1 : clause.finite + 2]
-    if any(token.tag in ("RB", "RBR", "RBS") for token in behind) or any(
-        child.label == "ADVP" for child in draft.sentence.tree.children
-    ):
-        raise NotApplicableError("an adverb stands where the negation goes")
-
-
 def negate(draft: Draft, *, contracted: bool = True) -> Draft:
     """Negate the main clause, contracted (*isn't*, *can't*) or fully (*is not*, *cannot*)."""
     clause = _main_clause(draft)
-    _no_adverb_behind(draft, clause)
-    token = draft.sentence.tokens[clause.finite]
+    token, *behind = draft.sentence.tokens[clause.finite : clause.finite + 2]
+    is_behind = any(each.tag in ("RB", "RBR", "RBS") for each in behind)
+    if is_behind or "ADVP" in draft.sentence.tree.child_labels:
+        raise NotApplicableError("an adverb stands where the negation goes")
     form = draft.forms[clause.finite]
     if not _is_auxiliary(draft, clause):
         verb = _form_of_do(token)
@@ -316,7 +309,7 @@ def question(draft: Draft) -> Draft:
     """Ask whether it is so: *Is the film …?*, *Does it work?*."""
     found = _main_clause(draft)
     token = draft.sentence.tokens[found.finite]
-    if any(child.label == "ADVP" for child in draft.sentence.tree.children):
+    if "ADVP" in draft.sentence.tree.child_labels:
         raise NotApplicableError("an adverb stands before its verb")
     _refuse_unclear_contraction(draft, found.finite)
     stopped = _to_be_held(draft)
@@ -342,7 +335,7 @@ def infinitive(draft: Draft) -> Draft:
     found = _main_clause(draft)
     tokens = draft.sentence.tokens
     token = tokens[found.finite]
-    if token.tag == "MD" or any(c.label == "ADVP" for c in draft.sentence.tree.children):
+    if token.tag == "MD" or "ADVP" in draft.sentence.tree.child_labels:
         raise NotApplicableError("its verb has no infinitive")
     _refuse_unclear_contraction(draft, found.finite)
     bare = _to_be_held(draft)

@@ -164,9 +164,7 @@ def phrase_extensions(
     for node in source.parsed.tree.nodes():
         for number in range(1, len(node.children) + 1):
             place = node.children[number].start if number < len(node.children) else node.end
-            left = node.children[number - 1].label
-            heads = _heads_at(tokens, node, number)
-            for phrase, production in _phrases_at(node, number, left, heads, bank, grammar):
+            for phrase, production in _phrases_at(tokens, node, number, bank, grammar):
                 words = phrase.text.lower().replace(",", " ").split()
                 if " ".join(words) in connectives() or not barred.isdisjoint(words):
                     continue
@@ -178,15 +176,11 @@ def phrase_extensions(
 
 
 def _phrases_at(
-    node: Node,
-    number: int,
-    left: str,
-    heads: tuple[str | None, str | None],
-    bank: PhraseBank,
-    grammar: ReferenceGrammar,
+    tokens: Sequence[Token], node: Node, number: int, bank: PhraseBank, grammar: ReferenceGrammar
 ) -> Iterator[tuple[Phrase, Production]]:
-    """The phrases that stand on one of the heads, and that the grammar licenses there."""
+    """The phrases that stand on a head before child ``number``, and that the grammar licenses."""
     labels = node.child_labels
+    left, heads = labels[number - 1], _heads_at(tokens, node, number)
     licensed: dict[tuple[str, bool], Production | None] = {}
     found = {head: bank.get((node.label, neighbour(left), head or ""), ()) for head in heads}
     for head, phrase in ((head, phrase) for head, some in found.items() for phrase in some):
