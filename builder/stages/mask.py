@@ -40,7 +40,7 @@ def mask(
     In ``paper`` form, as Algorithm 1 has it, every candidate is drawn alike, with masks wherever
     there is room; else in proportion to the production's probability, and only where a word reads
     naturally. The draw depends on the seed and the ``id`` alone; ``tags`` are the parts of speech
-    that may become masks.
+    that may become masks, ``masks_per_sentence`` at most (None: any number).
     """
     tags = frozenset(tags)
     places_of: dict[Problem, tuple[int, ...]] = {}
