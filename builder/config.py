@@ -67,11 +67,7 @@ class BuildConfig(BaseModel):
 
     @classmethod
     def checked(cls, **given: Any) -> BuildConfig:
-        """Settings from keyword arguments.
-
-        Raises:
-            OptionError: one of them cannot be.
-        """
+        """Settings from keyword arguments; an `OptionError` names those that cannot be."""
         try:
             return cls.model_validate(given)
         except ValidationError as error:
@@ -122,21 +118,15 @@ class BuildConfig(BaseModel):
         """The files of annotations that decide what is kept; none where there are none."""
         if self.annotations or self.unread or self.templates == "paper":
             return self.annotations
-        is_worded_so = self.domain == FILM
-        if self.is_of_others or not is_worded_so or self.neutral not in ("none", SUBJECTIVITY):
-            return ()
-        return (SHIPPED_ANNOTATIONS,)
+        is_theirs = self.domain == FILM and self.neutral in ("none", SUBJECTIVITY)
+        return (SHIPPED_ANNOTATIONS,) if is_theirs and not self.is_of_others else ()
 
     def is_annotated(self, capability: str) -> bool:
-        """Whether the files of annotations were made for a capability.
-
-        Those that are shipped were made for the shipped capabilities.
-        """
+        """Whether the files of annotations were made for it, those shipped for the shipped ones."""
         from s2lct.builder.capabilities.files import capability_files
 
-        return bool(self.annotation_files) and (
-            bool(self.annotations) or capability in capability_files()
-        )
+        shipped = capability_files() if self.annotation_files else ()
+        return bool(self.annotations) or capability in shipped
 
     @property
     def result_options(self) -> dict[str, Any]:
@@ -153,18 +143,12 @@ def form_defaults(form: str) -> dict[str, Any]:
     from s2lct.builder.language.grammar import WORD_TAGS
 
     if form == "paper":
-        return {
-            "masks": 20,
-            "masks_per_sentence": 1,
-            "mask_tags": tuple(sorted(set(WORD_TAGS) - NEVER_MASKED - NO_WORD_OF_LETTERS)),
-            "expansions": 50,
-        }
-    return {
-        "masks": 24,
-        "masks_per_sentence": 2,
-        "mask_tags": tuple(sorted(set(WORD_TAGS) - NEVER_MASKED)),
-        "expansions": 7,
-    }
+        tags = WORD_TAGS - NEVER_MASKED - NO_WORD_OF_LETTERS
+        numbers = {"masks": 20, "masks_per_sentence": 1, "expansions": 50}
+    else:
+        tags = WORD_TAGS - NEVER_MASKED
+        numbers = {"masks": 24, "masks_per_sentence": 2, "expansions": 7}
+    return numbers | {"mask_tags": tuple(sorted(tags))}
 
 
 PRESETS: dict[str, dict[str, Any]] = {

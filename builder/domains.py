@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from s2lct.errors import OptionError
 from s2lct.plain_text import plain
+from s2lct.suite.read import faults_in
 
 FILM, NEUTRAL, ELSE = "film", "neutral", "else"
 FOLDER = Path(__file__).parent / "data" / "domains"
@@ -58,11 +59,7 @@ class Domain(BaseModel):
         return {"things": things, "domain": _in_both_numbers(self.words) - things}
 
     def templates(self, templates: Any) -> Any:
-        """Those of a form's templates, as YAML has them, that have a wording here, so worded.
-
-        Raises:
-            ValueError: there is none.
-        """
+        """Those of a form's templates, as YAML has them, that have a wording here, so worded."""
         if not isinstance(templates, list):
             return templates
         worded = [self._worded(template) for template in templates]
@@ -87,17 +84,16 @@ class Domain(BaseModel):
 
     def _wordings(self, wording: Any) -> list[Any]:
         """What a wording, or a pair, is here: one for each thing, place or person that it names."""
-        texts = [self._text(each) for each in wording] if isinstance(wording, list) else []
-        text = None if texts else self._text(wording)
-        if None in texts or (not texts and text is None):
+        is_pair = isinstance(wording, list)
+        texts = [self._text(each) for each in (wording if is_pair else [wording])]
+        if None in texts:
             return []
-        written = [each for each in texts or [text] if isinstance(each, str)]
-        named = (match[1] for each in written for match in _FIELD.finditer(each))
-        fields = list(dict.fromkeys(named))
+        written = " ".join(each for each in texts if isinstance(each, str))
+        fields = list(dict.fromkeys(_FIELD.findall(written)))
         found = []
         for chosen in itertools.product(*(getattr(self, _NAMED[f.lower()]) for f in fields)):
-            filled = [_filled(each, fields, chosen) for each in texts or [text]]
-            found.append(filled if texts else filled[0])
+            filled = [_filled(each, fields, chosen) for each in texts]
+            found.append(filled if is_pair else filled[0])
         return found
 
     def _text(self, wording: Any) -> Any:
@@ -136,11 +132,7 @@ def shipped_domain(name: str) -> Domain:
 
 
 def load_domain(spec: str) -> Domain:
-    """The domain of that name, ``neutral``, or one's own YAML file.
-
-    Raises:
-        OptionError: there is none, or its file does not fit.
-    """
+    """The domain of that name, ``neutral``, or one's own YAML file."""
     if spec == NEUTRAL:
         return Domain()
     if spec in shipped_names():
@@ -158,12 +150,12 @@ def _read(path: Path) -> Domain:
         data = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
         return Domain.model_validate((data or {}) | {"name": path.stem})
     except (OSError, ValueError, TypeError, yaml.YAMLError, RecursionError) as error:
-        faults = (
-            [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
+        why = (
+            "; ".join(faults_in(error))
             if isinstance(error, ValidationError)
-            else [" ".join(str(error).split())]
+            else " ".join(str(error).split())
         )
         raise OptionError(
-            f"--domain {path}: {plain('; '.join(faults), 500)}",
+            f"--domain {path}: {plain(why, 500)}",
             hint="write lists of things, places, people and words, as docs/domains.md shows",
         ) from error

@@ -11,6 +11,7 @@ import zipfile
 from dataclasses import replace
 from typing import Any
 
+from s2lct.builder.config import SUBJECTIVITY
 from s2lct.builder.corpus.collect import Corpus, corpus_of
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.language.fluency import known_words, proper_words
@@ -18,8 +19,6 @@ from s2lct.builder.language.natural_text import detokenised, sentence_case
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
 
-SUBJECTIVITY = "nltk:subjectivity"
-NONE = "none"
 LONGEST_UNKNOWN = 2
 _MEMBER = "subjectivity/plot.tok.gt9.5000"
 _PLAIN = re.compile(r"[a-z' .,-]+")
@@ -31,17 +30,11 @@ _HINT = (
 
 
 def read_neutral(spec: str, **columns: Any) -> Corpus | None:
-    """Read neutral sentences.
+    """Neutral sentences: ``nltk:subjectivity``, ``none``, or a corpus such as ``csv:PATH``.
 
-    Args:
-        spec: ``nltk:subjectivity``, ``none``, or a corpus of neutral sentences such as
-            ``csv:PATH``, whose own labels are not looked at.
-        columns: see `read_corpus`.
-
-    Raises:
-        CorpusError: they cannot be read.
+    The labels of such a corpus are not looked at; ``columns`` are those of `read_corpus`.
     """
-    if spec == NONE:
+    if spec == "none":
         return None
     if spec == SUBJECTIVITY:
         return _read_subjectivity()
@@ -57,10 +50,15 @@ def _read_subjectivity() -> Corpus:
     have, is left out, since a name in it would lack its capital.
     """
     lines = _lines()
+    proper, known = proper_words(), known_words()
+
+    def may_be_name(word: str) -> bool:
+        return word in proper or (len(word) > LONGEST_UNKNOWN and word not in known)
+
     numbered = [
         (number, line)
         for number, line in enumerate(lines, start=1)
-        if _PLAIN.fullmatch(line.strip()) and not any(map(_may_be_name, _WORD.findall(line)))
+        if _PLAIN.fullmatch(line.strip()) and not any(map(may_be_name, _WORD.findall(line)))
     ]
     texts = detokenised([line for _, line in numbered])
     sentences = [
@@ -75,10 +73,6 @@ def _read_subjectivity() -> Corpus:
         "stored lower-cased",
         licence="CC BY 4.0 by NLTK's index",
     )
-
-
-def _may_be_name(word: str) -> bool:
-    return word in proper_words() or (len(word) > LONGEST_UNKNOWN and word not in known_words())
 
 
 def _lines() -> list[str]:

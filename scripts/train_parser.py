@@ -28,7 +28,6 @@ import nltk
 import numpy as np
 import torch
 from benepar.decode_chart import (
-    SpanClassificationMarginLoss,
     get_labeled_spans,
     pad_charts,
 )
@@ -73,17 +72,7 @@ class Example:
 
 
 class TrainedChartParser(FrozenEncoderChartParser):
-    """The parser with what benepar's ``compute_loss`` needs."""
-
-    def __init__(
-        self,
-        tag_vocab: Mapping[str, int],
-        label_vocab: Mapping[str, int],
-        hparams: Mapping[str, float],
-    ) -> None:
-        super().__init__(tag_vocab, label_vocab, hparams)
-        self.tag_loss_scale = hparams["tag_loss_scale"]
-        self.criterion = SpanClassificationMarginLoss(reduction="sum", force_root_constituent=True)
+    """The parser with the scores that benepar's ``compute_loss`` asks for."""
 
     def forward(self, batch: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
         """Span and tag scores in benepar's layout, for training."""

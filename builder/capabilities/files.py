@@ -30,8 +30,7 @@ _TYPE_NAME = re.compile(r"\[|^str$")
 def read_capability(path: Path, domain: Domain = _NEUTRAL) -> Capability:
     """Read one capability from a YAML file, worded for a domain.
 
-    Raises:
-        CapabilityError: the file cannot be read or does not fit, naming file and field.
+    A `CapabilityError` names the file, and the fields that do not fit.
     """
     hint = "mend it; `s2lct capabilities --show LC4` prints a file that fits"
     try:
@@ -55,11 +54,7 @@ def _fault_in_words(fault: Mapping[str, Any]) -> str:
 def capability_files(
     extra_files: Sequence[Path] = (), domain: Domain = _NEUTRAL
 ) -> dict[str, tuple[Capability, Path]]:
-    """Shipped capabilities and those of ``extra_files`` by id and in order, with their files.
-
-    Raises:
-        CapabilityError: a file that does not fit, or two capabilities of one id.
-    """
+    """Shipped capabilities and those of ``extra_files`` by id and in order, with their files."""
     added = ((read_capability(path, domain), path) for path in extra_files)
     return _by_id(itertools.chain(_shipped(domain).values(), added))
 
@@ -88,16 +83,9 @@ def _by_id(read: Iterable[tuple[Capability, Path]]) -> dict[str, tuple[Capabilit
 def load_capabilities(
     names: Sequence[str] = (), extra_files: Sequence[Path] = (), domain: Domain = _NEUTRAL
 ) -> tuple[Capability, ...]:
-    """Shipped capabilities and those of ``extra_files``; all of them, or those named.
+    """Shipped capabilities and those of ``extra_files``; all of them, or those named in any case.
 
-    Args:
-        names: ids, in any case.
-        extra_files: YAML files.
-        domain: what the corpus speaks of, and so the wordings.
-
-    Raises:
-        CapabilityError: an unknown name, a file that does not fit,
-            or two capabilities of one id.
+    A `CapabilityError` says that a name is unknown, or that two capabilities have one id.
     """
     files = capability_files(extra_files, domain)
     known = {name: capability for name, (capability, _) in files.items()}

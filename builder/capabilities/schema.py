@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache, cached_property
-from importlib import resources
+from functools import cache, cached_property, partial
 from typing import Annotated, Any
 
 import yaml
@@ -21,12 +20,14 @@ from pydantic import (
 )
 
 from s2lct.builder.domains import Domain
+from s2lct.builder.language import DATA
 from s2lct.builder.language.lexicon import Pos, Sentiment
 from s2lct.builder.language.operations import OF_THE_VERB, OPERATIONS, REPLIES
 from s2lct.labels import Label
 from s2lct.suite.capability_ids import ID_PATTERN, is_capability_id
 from s2lct.suite.tables import FormName
 
+_WORD_LISTS = "word_lists.yaml"
 _WORD_CLASS = re.compile(
     r"(?P<sentiment>positive|neutral|negative) (?P<pos>[a-z]+(?:/[a-z]+)*)"
     r"(?: >= (?P<strength>0\.\d+))?"
@@ -80,42 +81,28 @@ def _pattern(value: str) -> str:
     return value
 
 
-def _with_words(value: Any) -> Any:
-    """Replace ``$name`` in a list of words by the shipped list of that name."""
+def _with_shipped(value: Any, file: str) -> Any:
+    """Replace each ``$name`` in a list by what the shipped file has of that name."""
     if not isinstance(value, list):
         return value
-    lists = _shipped("word_lists.yaml")
-    words: list[Any] = []
+    shipped, found = _shipped(file), []
     for item in value:
-        if not isinstance(item, str) or not item.startswith("$"):
-            words.append(item)
-        elif item[1:] in lists:
-            words += lists[item[1:]]
+        if not isinstance(item, str) or (file == _WORD_LISTS and item[:1] != "$"):
+            found.append(item)
+        elif item[:1] == "$" and item[1:] in shipped:
+            named = shipped[item[1:]]
+            found += named if isinstance(named, list) else [named]
         else:
-            raise ValueError(f"no word list {item}; there are {_named(lists)}")
-    return words
-
-
-def _with_rules(value: Any) -> Any:
-    """Replace ``$name`` in a list of search rules by the shipped rule of that name."""
-    if not isinstance(value, list):
-        return value
-    rules = _shipped("search_rules.yaml")
-    for item in value:
-        if isinstance(item, str) and (item[:1] != "$" or item[1:] not in rules):
-            raise ValueError(f"no search rule {item}; there are {_named(rules)}")
-    return [rules[item[1:]] if isinstance(item, str) else item for item in value]
+            kind = "word list" if file == _WORD_LISTS else "search rule"
+            known = ", ".join(f"${name}" for name in shipped)
+            raise ValueError(f"no {kind} {item}; there are {known}")
+    return found
 
 
 @cache
 def _shipped(name: str) -> dict[str, Any]:
-    text = resources.files("s2lct.builder.data").joinpath(name).read_text(encoding="utf-8")
-    data: dict[str, Any] = yaml.safe_load(text)
+    data: dict[str, Any] = yaml.safe_load((DATA / name).read_text(encoding="utf-8"))
     return data
-
-
-def _named(known: dict[str, Any]) -> str:
-    return ", ".join(f"${name}" for name in known)
 
 
 def _one_line(value: str) -> str:
@@ -147,7 +134,7 @@ def _of_pair(wording: str | tuple[str, str], number: int) -> str:
 
 _ONE_OR_MORE = Field(min_length=1)
 Pattern = Annotated[str, AfterValidator(_pattern)]
-WordList = Annotated[tuple[str, ...], BeforeValidator(_with_words)]
+WordList = Annotated[tuple[str, ...], BeforeValidator(partial(_with_shipped, file=_WORD_LISTS))]
 Line = Annotated[str, Field(max_length=500), AfterValidator(_one_line)]
 Wording = Annotated[str, AfterValidator(_without_braces)]
 Passes = Annotated[tuple[Label, ...], _ONE_OR_MORE, AfterValidator(_distinct)] | str
@@ -185,6 +172,13 @@ class SearchRule(_Specified):
     form_first: Truth = False
     has_no_words: WordList = ()
     complete: Truth = False
+
+
+SearchRules = Annotated[
+    tuple[SearchRule, ...],
+    BeforeValidator(partial(_with_shipped, file="search_rules.yaml")),
+    _ONE_OR_MORE,
+]
 
 
 class Rewrite(_Specified):
@@ -343,11 +337,7 @@ class Template(_Specified):
         return math.prod(map(len, self._options.values()))
 
     def variant(self, number: int) -> dict[str, str]:
-        """One of the combinations: a wording for each choice and each rewritten slot.
-
-        Args:
-            number: below `variants`; the last choice varies first.
-        """
+        """Combination ``number``, the last choice varying first: what choices and rewrites say."""
         wording: dict[str, str] = {}
         options = self._options
         for name in reversed(options):
@@ -401,7 +391,7 @@ class Form(_Specified):
         choices_made: why this form differs from the paper's.
     """
 
-    search: dict[str, Annotated[tuple[SearchRule, ...], BeforeValidator(_with_rules), _ONE_OR_MORE]]
+    search: dict[str, SearchRules]
     templates: Annotated[tuple[Template, ...], BeforeValidator(_in_domain), _ONE_OR_MORE]
     keep_search_rule: Truth = False
     choices_made: tuple[Choice, ...] = ()
@@ -477,8 +467,5 @@ class Capability(_Specified):
         return self
 
     def form(self, name: FormName) -> Form:
-        """The form of that name; ``fluent`` where the capability has no other.
-
-        A capability that the paper does not have has no paper form.
-        """
+        """The form of that name; ``fluent`` where the paper does not have the capability."""
         return self.forms.get(name, self.forms["fluent"])

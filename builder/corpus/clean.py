@@ -51,12 +51,9 @@ class Cleaned:
 def clean(texts: Sequence[Sentence]) -> Cleaned:
     """Split texts into sentences, set aside what is none, and rank what is left.
 
-    A sentence of a longer text has the text's label where all opinions are that it is right
-    (`s2lct.builder.models.opinions`), so never neutral: what is neither good nor bad as a whole is
-    seldom so in a sentence.
-
-    Args:
-        texts: as the corpus has them, in ``raw``.
+    Texts are taken as the corpus has them, in ``raw``. A sentence of a longer one has its label
+    where all opinions are that it is right (`s2lct.builder.models.opinions`), so never neutral:
+    what is neither good nor bad as a whole is seldom so in a sentence.
     """
     lower_case = sum(text.raw.islower() for text in texts) > len(texts) / 2
     split: list[tuple[Sentence, bool]] = []
@@ -67,14 +64,9 @@ def clean(texts: Sequence[Sentence]) -> Cleaned:
             id = text.id if whole else f"{text.id}#{number}"
             split.append((replace(text, id=id, text=part, raw=text.raw if whole else part), whole))
     own = _own_words(sentence.text for sentence, _ in split)
-    aside: Counter[str] = Counter()
-    plain: list[tuple[Sentence, bool]] = []
-    for sentence, whole in split:
-        reason = fault(sentence.text, own) if sentence.text else None
-        if reason is None:
-            plain.append((sentence, whole))
-        else:
-            aside[reason] += 1
+    faults = [_fault(sentence.text, own) if sentence.text else None for sentence, _ in split]
+    aside = Counter(filter(None, faults))
+    plain = [each for each, fault in zip(split, faults, strict=True) if fault is None]
     opinion_of = opinions([sentence.text for sentence, _ in plain])
     kept: list[Sentence] = []
     given = 0
@@ -152,13 +144,8 @@ def _is_shouted(word: str) -> bool:
     return len(word) > 1 and word.isupper() and is_everyday and word not in ("IT", "US")
 
 
-def fault(text: str, own: frozenset[str] = frozenset()) -> str | None:
-    """Why a text is no plain sentence in common spelling; None if it is.
-
-    Args:
-        text: the text.
-        own: words that the corpus spells so.
-    """
+def _fault(text: str, own: frozenset[str]) -> str | None:
+    """Why a text is no plain sentence in common spelling, or its corpus's own; None if it is."""
     reason = next((name for name, holds in _FAULTS.items() if holds(text)), None)
     if reason is None and any(word not in own for word in _unlisted(text)):
         return "unknown spelling"

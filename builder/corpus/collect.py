@@ -50,19 +50,10 @@ def corpus_of(
     labelled: bool = True,
     distinct: bool = True,
 ) -> Corpus:
-    """A corpus of those sentences that can be used.
+    """A corpus of those sentences that can be used; see `Corpus`.
 
-    Args:
-        name: its name.
-        sentences: what its files hold.
-        description: what it holds, in words.
-        licence: of its texts.
-        skipped: what was left out before, by reason.
-        labelled: whether a text that is labelled in two ways is left out.
-        distinct: whether of equal texts only the first is kept.
-
-    Raises:
-        CorpusError: nothing is left, or two sentences have the same id.
+    Texts that are labelled in two ways are left out if it is ``labelled``; of equal texts only the
+    first is kept if they are to be ``distinct``. Some may have been ``skipped`` before.
     """
     gone = Counter(skipped)
     usable: list[Sentence] = []

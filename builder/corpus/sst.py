@@ -96,9 +96,8 @@ def _read_treebank(sentences: str, split: str, dictionary: str, labels: str) -> 
     texts = detokenised([mend_mojibake(raw) for _, raw in rows])
     for (index, raw), text in zip(rows, texts, strict=True):
         score = scores[ids[_key(raw)]]
-        found[index] = Sentence(
-            "sst", index, _capitalised(text), _label(score), splits[index], score, raw
-        )
+        cased = sentence_case if text.islower() else capitalise_first
+        found[index] = Sentence("sst", index, cased(text), _label(score), splits[index], score, raw)
     if found.keys() != splits.keys() or len(found) < len(_lines(sentences)) - 1:
         raise ValueError("not every sentence has a split of its own")
     if len(found) == _ALL_SENTENCES and _sha256_of(found) != _RELEASED_SHA256:
@@ -113,12 +112,6 @@ def _lines(text: str) -> Sequence[str]:
 def _key(phrase: str) -> str:
     """The form in which a sentence and its dictionary entry agree."""
     return " ".join(undo_escapes(mend_mojibake(phrase)).split())
-
-
-def _capitalised(text: str) -> str:
-    if text.islower():
-        return sentence_case(text)
-    return text if text.startswith("...") else capitalise_first(text)
 
 
 def _label(score: float) -> Label:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from s2lct.builder.corpus.clean import clean
 from s2lct.builder.corpus.collect import MAX_WORDS, Corpus, corpus_of
-from s2lct.builder.corpus.ratings import MEANING, are_stars, label_of_stars
 from s2lct.builder.language.natural_text import natural
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
@@ -31,10 +30,15 @@ _CANDIDATES = {
     "text": ("text", "sentence", "content", "review", "review_text", "review_body", "body"),
     "label": ("label", "labels", "sentiment", "stars", "rating", "star_rating"),
 }
-_LABEL_NAMES: dict[str, Label] = {
-    **{label: label for label in LABELS},
-    **{label[:3]: label for label in LABELS},
-}
+_LABEL_NAMES = {name: label for label in LABELS for name in (label, label[:3])}
+_MEANING = "1 and 2 stars are negative, 3 neutral, 4 and 5 positive"
+_NUMBERS = {"one": 1.0, "two": 2.0, "three": 3.0, "four": 4.0, "five": 5.0}
+_NAMED = re.compile(
+    r"([1-5](?:\.\d+)?|one|two|three|four|five)"
+    r"(\s*(?:/|(?:out )?of)\s*(?:5(?:\.0)?|five))?([\s-]*stars?)?",
+    re.IGNORECASE,
+)
+_SIGNS = re.compile(r"([★⭐]{1,5})[☆]*")
 _MOST_TOKENS = 4 * MAX_WORDS
 _MOST_CHARACTERS = 40_000
 logger = logging.getLogger(__name__)
@@ -55,11 +59,7 @@ class Columns:
     cleaned: bool = False
 
     def found(self, role: str, present: Sequence[str], where: str) -> str | None:
-        """The name of the column for text or label.
-
-        Raises:
-            CorpusError: it is missing, and asked for.
-        """
+        """The name of the column for text or label; a `CorpusError` if it is asked for in vain."""
         named = self.text if role == "text" else self.label
         candidates = _CANDIDATES[role] if named is None else (named,)
         found = next((name for name in candidates if name in present), None)
@@ -72,25 +72,19 @@ class Columns:
         return found
 
     def meaning(self, value: object, classes: Sequence[str], *, stars: bool) -> Label | None:
-        """What a label means; None where that is not known.
-
-        Args:
-            value: the label.
-            classes: the names of its column's classes, if it has any.
-            stars: whether the column's labels are stars.
-        """
+        """What a label means in a column with such names of classes; None where it is not known."""
         names = _names(value, classes)
         meanings = [self.label_map.get(name) for name in names]
         meanings += [_LABEL_NAMES.get(name.lower()) for name in names]
         if stars and names:
-            meanings.append(label_of_stars(names[-1]))
+            meanings.append(_label_of_stars(names[-1]))
         return next(filter(None, meanings), None)
 
     def has_stars(self, values: Iterable[object], classes: Sequence[str]) -> bool:
         """Whether a column's labels are stars, as far as they are no labels by themselves."""
         unnamed = [value for value in values if not self.meaning(value, classes, stars=False)]
         named = [names[-1] for value in unnamed if (names := _names(value, classes))]
-        return not self.label_map and are_stars(named)
+        return not self.label_map and _are_stars(named)
 
 
 def _names(value: object, classes: Sequence[str]) -> list[str]:
@@ -103,12 +97,36 @@ def _names(value: object, classes: Sequence[str]) -> list[str]:
     return [name for name in names if name]
 
 
-def read_files(kind: FileKind, path: Path, columns: Columns) -> Corpus:
-    """Read rows of a file, or of the files of a folder as if they were one.
+def _label_of_stars(given: str) -> Label | None:
+    """What ``4``, ``4.0``, ``4/5``, ``four stars`` or ``★★★★☆`` means; None if it is none."""
+    count = _stars(given)
+    if count is None:
+        return None
+    return "negative" if count <= 2 else "positive" if count >= 4 else "neutral"
 
-    Raises:
-        CorpusError: a file cannot be read, the folder has none, or rows do not fit.
-    """
+
+def _are_stars(labels: Iterable[str]) -> bool:
+    """Whether labels are stars: bare numbers are if one is 4 or 5, since 1 may be the best of 2."""
+    labels = list(labels)
+    counts = [count for label in labels if (count := _stars(label)) is not None]
+    if not counts or len(counts) < len(labels):
+        return False
+    return max(counts) >= 4 or not any(re.fullmatch(r"[\d.]+", label) for label in labels)
+
+
+def _stars(given: str) -> float | None:
+    given = given.strip()
+    if signs := _SIGNS.fullmatch(given):
+        return float(len(signs[1]))
+    found = _NAMED.fullmatch(given)
+    if found is None:
+        return None
+    count = _NUMBERS.get(found[1].lower()) or float(found[1])
+    return count if count <= 5 else None
+
+
+def read_files(kind: FileKind, path: Path, columns: Columns) -> Corpus:
+    """Read rows of a file, or of the files of a folder as if they were one."""
     files = [path]
     if path.is_dir():
         found = (*path.glob(f"[!.]*.{kind}"), *path.glob(f"[!.]*.{kind}.gz"))
@@ -118,16 +136,19 @@ def read_files(kind: FileKind, path: Path, columns: Columns) -> Corpus:
             f"{path} holds no file whose name ends in .{kind}",
             hint=f"write {kind}:PATH of a file, or of a folder that has such files in itself",
         )
-    from datasets import load_dataset
+    import datasets
+    import pandas
 
     options: dict[str, Any] = {"data_files": [str(file) for file in files], "split": "train"}
     try:
         if kind == "csv":
             # A text "007", "1.0" or "NA" stays what it is.
-            options |= {"features": _texts(files[0]), "na_filter": False, "encoding": "utf-8-sig"}
+            header = pandas.read_csv(files[0], nrows=0, encoding="utf-8-sig").columns
+            texts = datasets.Features({name: datasets.Value("string") for name in header})
+            options |= {"features": texts, "na_filter": False, "encoding": "utf-8-sig"}
             options["index_col"] = False
         with _quietly():
-            table = load_dataset("json" if kind == "jsonl" else kind, **options)
+            table = datasets.load_dataset("json" if kind == "jsonl" else kind, **options)
         table.data.table.validate(full=True)  # bytes that are no UTF-8 are found here, or later
     except Exception as error:  # each reader has errors of its own
         raise CorpusError(
@@ -158,16 +179,8 @@ def _quietly() -> Iterator[None]:
             datasets.enable_progress_bars()
 
 
-def _texts(path: Path) -> Any:
-    import datasets
-    import pandas
-
-    header = list(pandas.read_csv(path, nrows=0, encoding="utf-8-sig").columns)
-    return datasets.Features({name: datasets.Value("string") for name in header})
-
-
 def read_hub(name: str, config: str, split: str, columns: Columns) -> Corpus:
-    """Read a split of a data set; a `CorpusError` if it cannot be loaded or its rows do not fit."""
+    """Read a split of a data set."""
     from datasets import load_dataset
 
     where = f"hf:{name}" + (f", configuration {config}" if config else "") + f", split {split}"
@@ -188,11 +201,7 @@ def read_hub(name: str, config: str, split: str, columns: Columns) -> Corpus:
 def _corpus_of(
     table: Dataset, columns: Columns, name: str, where: str, description: str, first_row: int = 1
 ) -> Corpus:
-    """A corpus of a table's rows.
-
-    Raises:
-        CorpusError: a row does not fit, or none is left.
-    """
+    """A corpus of a table's rows; a `CorpusError` says which row does not fit."""
     name = plain(name)
     text_column = columns.found("text", table.column_names, where)
     label_column = columns.found("label", table.column_names, where)
@@ -201,7 +210,7 @@ def _corpus_of(
     label_values = table.unique(label_column) if label_column else []
     stars = columns.has_stars(label_values, classes)
     if stars:
-        logger.warning("%s: the labels in %r are stars: %s", name, label_column, MEANING)
+        logger.warning("%s: the labels in %r are stars: %s", name, label_column, _MEANING)
     sentences: list[Sentence] = []
     unlabelled = 0
     for number, row in enumerate(table.select_columns(list(wanted)), start=1):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -16,18 +16,12 @@ from pathlib import Path
 
 from s2lct.builder.annotations import BEST, AnnotationFile, Annotations
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.curation.families import families
 from s2lct.builder.curation.language_models import LanguageModel
-from s2lct.builder.curation.sheets import (
-    Candidate,
-    read_sheets,
-    take_answers,
-    unread,
-    write_sheets,
-)
+from s2lct.builder.curation.sheets import Candidate, read_sheets, take_answers, unread, write_sheets
 from s2lct.builder.fluent_form import FluentForm
 from s2lct.builder.pipeline import check_found, kept_models, read_inputs
-from s2lct.builder.records import Seed, sentence_id
+from s2lct.builder.records import Expansion, Extended, Extension, Seed, sentence_id
+from s2lct.builder.stages import choose
 from s2lct.errors import BuildError
 from s2lct.files import check_folder_out, locked
 from s2lct.labels import Label
@@ -46,6 +40,15 @@ FIRST_HOPES: Mapping[int | None, float] = {None: 0.3, BEST: 0.8, BEST - 1: 0.2}
 READ_BEFORE = 3
 """… which counts like so many readings."""
 CHARACTERS_A_TOKEN, TOKENS_BESIDE = 4, 30
+READ_FOR_A_SEED = 7
+"""Expansions of a seed that are read: of three about one is kept."""
+CONTRAST_OF = (
+    "The opposite of a text of the following kind, with no more words changed than had to be, so "
+    "that the author's sentiment is another one: {}"
+)
+"""What a contrast is to show, with what its case shows."""
+LIKELIEST_OF_A_SENTENCE = 8
+"""Extensions of a sentence that are tried, beside those that passed."""
 logger = logging.getLogger(__name__)
 TIMES_ASKED = 2
 """Of an item whose answer cannot be read."""
@@ -83,6 +86,8 @@ def curate(
 ) -> Curated:
     """Collect annotations, and write sheets of what is still to be annotated.
 
+    Whatever goes wrong, what was annotated is kept.
+
     Args:
         config: the options of the build that is to have the annotations. Of its files of
             annotations the first is appended to; ``out`` is the folder for sheets.
@@ -90,9 +95,6 @@ def curate(
         budget: most texts that they read, all of them together; None for no limit.
         answers: a file of answers to earlier sheets.
         annotator: whose answers these are; without answers, who the sheets are for.
-
-    Raises:
-        S2lctError: something that the caller can mend; what was annotated is kept.
     """
     check_folder_out(config.out, "--out")
     path, *others = config.annotations
@@ -119,28 +121,19 @@ def curate(
 
 
 class Draw:
-    """What a build draws, and what it would draw of texts that are still to be annotated.
-
-    Args:
-        form: makes the families of a build; it has no annotations.
-    """
+    """What a build draws, and what it would draw of texts that are still to be annotated."""
 
     def __init__(self, form: FluentForm) -> None:
         self._form = form
+        self._about = {each.id: each.raters or each.title for each in form.capabilities}
 
     def candidates(
         self, annotations: Annotations, without: Collection[str] = ()
     ) -> list[Candidate]:
-        """Seeds, those that may still pass too, and what is made of those that passed.
-
-        Args:
-            annotations: what was found so far.
-            without: ids of texts that are not drawn.
-        """
+        """Seeds, those that may still pass too, and what is made of those that passed."""
         seeds = self._hoped_for(annotations, without)
-        about = {each.id: each.raters or each.title for each in self._form.capabilities}
-        found = families(self._form, self._seeds(annotations), annotations)
-        return _cases(seeds, about) + [each for each in found if each.item.id not in without]
+        found = self._families(self._seeds(annotations), annotations)
+        return self._cases(seeds) + [each for each in found if each.item.id not in without]
 
     def _hoped_for(self, annotations: Annotations, without: Collection[str] = ()) -> list[Seed]:
         """Seeds that passed, and in place of those that lack, what may; capabilities in turn."""
@@ -164,17 +157,58 @@ class Draw:
 
     def _seeds(self, annotations: Annotations) -> dict[str, list[Seed]]:
         """The seeds of each capability that pass."""
-        form = replace(self._form, annotations=annotations)
-        return form.compose_all()
+        return replace(self._form, annotations=annotations).compose_all()
+
+    def _cases(self, seeds: Iterable[Seed]) -> list[Candidate]:
+        """Whole cases; that of a bare sentence has the sentence's id."""
+        found: dict[str, Candidate] = {}
+        for seed in seeds:
+            sentence = sentence_id(seed.sources[0].text)
+            id, inside = (seed.id, sentence) if seed.template else (sentence, "")
+            item = Item(id, seed.text, description=self._about[seed.capability], sentence=inside)
+            kind = f"{seed.capability}: {seed.template}"
+            found.setdefault(id, Candidate(item, seed.labels, kind))
+        return list(found.values())
+
+    def _families(
+        self, seeds: Mapping[str, Sequence[Seed]], annotations: Annotations
+    ) -> list[Candidate]:
+        """The expansions of seeds, and contrasts of the seeds and of the expansions that passed."""
+        config = self._form.inputs.config.model_copy(update={"expansions": READ_FOR_A_SEED})
+        inputs = replace(self._form.inputs, config=config)
+        form = replace(self._form, inputs=inputs, annotations=annotations, whole=False)
+        extended = _extended(form, seeds, annotations)
+        expansions = [
+            each
+            for capability in form.capabilities
+            for each in form.expand(capability, seeds[capability.id], extended)
+        ]
+        found: dict[str, Candidate] = {}
+
+        def add(case: Seed | Expansion, shows: str, labels: Sequence[Label]) -> None:
+            sentence = case.extension.id if isinstance(case, Expansion) else ""
+            item = Item(case.id, case.text, description=shows, sentence=sentence)
+            if annotations.state(case.id, labels) != "refused":
+                kind = f"{type(case).__name__}: {shows}"
+                found.setdefault(case.id, Candidate(item, labels, kind))
+
+        for group in form.choose(seeds, expansions).values():
+            for family in group:
+                shows = self._about[family.seed.capability]
+                for case in family.expansions:
+                    add(case, shows, family.seed.labels)
+                labels = family.labels_of_contrasts
+                for id, contrast in family.contrasts.items():
+                    if id == family.seed.id or annotations.passes(id, family.seed.labels):
+                        add(contrast, CONTRAST_OF.format(shows), labels)
+        return list(found.values())
 
     def forecast(self, annotations: Annotations) -> None:
         """Tell how much is to be read for about how many cases, and what will be nearly empty."""
         seeds: dict[str, list[Seed]] = {each.id: [] for each in self._form.capabilities}
         for seed in (hoped_for := self._hoped_for(annotations)):
             seeds[seed.capability].append(seed)
-        made = _cases(hoped_for, defaultdict(str)) + families(
-            self._form, seeds, _Hopeful(annotations, ())
-        )
+        made = self._cases(hoped_for) + self._families(seeds, _Hopeful(annotations, ()))
         items = unread(made, annotations)
         tokens = sum(len(item.text) / CHARACTERS_A_TOKEN + TOKENS_BESIDE for item in items)
         readings, tokens = len(items) * (1 + LIKELY), tokens * (1 + LIKELY)
@@ -202,15 +236,42 @@ class _Hopeful(Annotations):
         return id not in self._without and self._annotations.state(id, labels) != "refused"
 
 
-def _cases(seeds: Iterable[Seed], about: Mapping[str, str]) -> list[Candidate]:
-    """Whole cases; that of a bare sentence has the sentence's id."""
-    found: dict[str, Candidate] = {}
-    for seed in seeds:
-        sentence = sentence_id(seed.sources[0].text)
-        id, inside = (seed.id, sentence) if seed.template else (sentence, "")
-        item = Item(id, seed.text, description=about[seed.capability], sentence=inside)
-        found.setdefault(id, Candidate(item, seed.labels, f"{seed.capability}: {seed.template}"))
-    return list(found.values())
+def _extended(
+    form: FluentForm, seeds: Mapping[str, Sequence[Seed]], annotations: Annotations
+) -> dict[str, list[Extended]]:
+    """Extensions of the seeds' sentences: the likeliest, and those that passed."""
+    used = {
+        source.text: source for group in seeds.values() for seed in group for source in seed.sources
+    }
+
+    def is_good(extension: Extension, label: Label) -> bool:
+        return not annotations.is_hopeful and annotations.passes(extension.id, {label})
+
+    def tried(extension: Extension, label: Label) -> bool:
+        if is_good(extension, label):
+            return True
+        is_open = annotations.state(extension.id, {label}) == "open"
+        return is_open and extension.origin != "phrase" and extension.second is None
+
+    left: dict[str, list[Extended]] = {}
+    for confirmed in form.confirmed(list(used.values()), tried):
+        labels = {text: used[text].sentence.label for text in confirmed}
+        good, others = (
+            choose.that_leave_label(
+                {
+                    text: [each for each in some if is_good(each.extension, labels[text]) == read]
+                    for text, some in confirmed.items()
+                },
+                annotated=read,
+                scored=form.models.scores,
+            )
+            for read in (True, False)
+        )
+        for text, some in others.items():
+            likeliest = sorted(some, key=lambda each: -each.extension.score)
+            likeliest = [*likeliest[:LIKELIEST_OF_A_SENTENCE], *good[text]]
+            left[text] = list({each.extension.text: each for each in likeliest}.values())
+    return left
 
 
 def annotate(
@@ -225,18 +286,8 @@ def annotate(
 
     What passes is learned on the way: of each wording, of expansions and of contrasts, and of what
     the first annotator found good or marked. Of a block the first model annotates everything, the
-    others what it found good. What stands in the file is not asked again.
-
-    Args:
-        draw: says what is to be annotated.
-        models: the models.
-        file: takes their annotations after every request.
-        seed: of the order of items and traps.
-        budget: most texts that they read together, traps aside.
-
-    Raises:
-        BuildError: a model does not answer, calls too many traps natural, or gives answers that
-            cannot be read.
+    others what it found good. The file takes their annotations after every request; what stands in
+    it is not asked again. The ``budget`` is of all models together, traps aside.
     """
     unanswered: set[str] = set()
     hopes = Hopes()

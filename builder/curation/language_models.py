@@ -25,13 +25,7 @@ _NO_KEY = "none"
 
 
 class LanguageModel:
-    """Annotates items through a chat model.
-
-    Args:
-        name: the model's at the server.
-        base_url: of the server, up to ``/v1``.
-        api_key: for the server; None where it needs none.
-    """
+    """Annotates items through a chat model at a server, whose address ends in ``/v1``."""
 
     def __init__(self, name: str, base_url: str, api_key: str | None = None) -> None:
         from openai import OpenAI
@@ -44,11 +38,7 @@ class LanguageModel:
         )
 
     def annotate(self, items: Sequence[Item]) -> list[Annotation]:
-        """Annotations of items; those without a readable answer are left out.
-
-        Raises:
-            BuildError: the server does not answer.
-        """
+        """Annotations of items; those without a readable answer are left out."""
         lines = [
             f"{number} [{item.description}] {' '.join(item.text.split())}"
             for number, item in enumerate(items, start=1)

@@ -10,12 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from s2lct.builder.annotations import (
-    Annotation,
-    AnnotationFile,
-    Annotations,
-    Answer,
-)
+from s2lct.builder.annotations import Annotation, AnnotationFile, Annotations, Answer
 from s2lct.errors import AnnotationError
 from s2lct.files import as_json_lines, whole_folder, write_text
 from s2lct.identity import fingerprint_of
@@ -87,18 +82,10 @@ def protocol() -> str:
 
 
 def write_sheets(items: Sequence[Item], folder: Path, *, seed: int) -> list[Path]:
-    """Write sheets of items: the items as JSON lines, a page and a table to be filled in.
+    """Write sheets: items as JSON lines, which are returned, a page and a table to be filled in.
 
     They get a folder of their own, which is named by what is in it: sheets that were handed out
     before stay as they are.
-
-    Args:
-        items: what is to be read.
-        folder: where the folder of the sheets is made.
-        seed: of the random order.
-
-    Returns:
-        The sheets, JSON lines.
     """
     ordered = in_reading_order(items, seed)
     made = folder / f"cases-{fingerprint_of([item.id for item in ordered])[:8]}"
@@ -109,13 +96,8 @@ def write_sheets(items: Sequence[Item], folder: Path, *, seed: int) -> list[Path
         with whole_folder(made) as place:
             for name, start in zip(names, starts, strict=True):
                 sheet = with_traps(ordered[start : start + ITEMS_A_SHEET], seed)
-                form = Form(
-                    f"{made.name}-{name}",
-                    f"Cases: {name}",
-                    instructions.split("\n\n"),
-                    sheet,
-                    QUESTIONS,
-                )
+                titles = f"{made.name}-{name}", f"Cases: {name}"
+                form = Form(*titles, instructions.split("\n\n"), sheet, QUESTIONS)
                 write_text(place / f"{name}.jsonl", as_json_lines(map(asdict, sheet)))
                 write_text(place / f"{name}.html", form.html())
                 write_text(place / f"{name}.csv", form.csv())
@@ -135,15 +117,8 @@ def take_answers(
 ) -> int:
     """Append an annotator's answers to a file of annotations; how many are new.
 
-    Args:
-        path: the answers, as a sheet's page saves them, or its table filled in.
-        handed_out: the items of the sheets, by id.
-        annotator: who answered.
-        file: of annotations.
-
-    Raises:
-        S2lctError: an answer is to none of the items or cannot be understood, or broken sentences
-            were called natural. Then nothing is appended.
+    Nothing is appended if an answer is to none of the items or cannot be understood, or if broken
+    sentences were called natural.
     """
     found: dict[str, Annotation] = {}
     for each in read_annotations([path], QUESTIONS, handed_out):

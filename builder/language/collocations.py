@@ -14,9 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from s2lct.builder.language import DATA
+from s2lct.builder.language.fluency import MODIFIERS, head_behind
 from s2lct.builder.language.lexicon import FOCUSING, POSTDETERMINERS
 from s2lct.plain_text import words
 from s2lct.suite.tables import read_table
@@ -24,7 +25,7 @@ from s2lct.suite.tables import read_table
 if TYPE_CHECKING:
     from s2lct.builder.records import Token
 
-SHIPPED: Final = Path(__file__).parents[1] / "data" / "collocations.parquet"
+SHIPPED: Final = DATA / "collocations.parquet"
 LEAST_GAIN: Final = 2.0
 """Two words that belong together stand so seven times as often as by chance: e to this power."""
 MOST_GAIN: Final = 6.0
@@ -32,12 +33,10 @@ MOST_GAIN: Final = 6.0
 Pair = tuple[str, str]
 _RUN = re.compile(r"[a-z'’ -]+")
 _WORD = re.compile(r"[a-z]+(?:['’-][a-z]+)*")
-_MODIFIERS = frozenset({"JJ", "JJR", "JJS", "NN", "NNS", "VBN", "VBG"})
-_NOUNS = frozenset({"NN", "NNS"})
 MODIFYING_TAGS: Final = frozenset({"JJ", "NN", "RB"})
 """Tags of words that say more of a noun or an adjective; participles hardly ever read well."""
 _ADJECTIVES = frozenset({"JJ", "JJR", "JJS"})
-_INSIDE = _MODIFIERS | {"RB", "RBR", "RBS", "CD", ","}
+_INSIDE = MODIFIERS | {"RB", "RBR", "RBS", "CD", ","}
 _DEFINITE = words("the this that these those its")
 
 
@@ -114,7 +113,7 @@ class Collocations:
                 found |= {w for w in self.before(head) if self.gain(w, noun) < MOST_GAIN}
             if head is not right:
                 found &= self.before(right) | self.before(right, own=True)
-        if left.text[0].isalpha() and (tag == "RB" or left.tag in _MODIFIERS):
+        if left.text[0].isalpha() and (tag == "RB" or left.tag in MODIFIERS):
             found &= self._behind.get(left.text.lower(), set())
         return found - POSTDETERMINERS - FOCUSING
 
@@ -149,14 +148,3 @@ def _is_definite(tokens: Sequence[Token], place: int) -> bool:
     before = (token for token in reversed(tokens[:place]) if token.tag not in _INSIDE)
     first = next(before, None)
     return first is not None and (first.text.lower() in _DEFINITE or first.tag in ("PRP$", "POS"))
-
-
-def head_behind(tokens: Sequence[Token], place: int) -> Token | None:
-    """The noun that a modifier before token number ``place`` would modify."""
-    head = None
-    for token in tokens[place:]:
-        if token.tag in _NOUNS:
-            head = token
-        elif head is not None or token.tag not in _MODIFIERS:
-            break
-    return head

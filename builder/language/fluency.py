@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from functools import cache
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
+
+from s2lct.builder.language import listed
 
 if TYPE_CHECKING:
     from s2lct.builder.records import Token
 
-PROPER_WORDS = Path(__file__).parents[1] / "data" / "proper_words.txt"
-KNOWN_WORDS = Path(__file__).parents[1] / "data" / "review_words.txt"
+proper_words = partial(listed, "proper_words.txt")
+"""Words that English writes with a capital."""
+known_words = partial(listed, "review_words.txt")
+"""Lower-case words that at least three reviews have."""
 
 _NOUNS = frozenset({"NN", "NNS"})
 _NAMES = frozenset({"NNP", "NNPS"})
@@ -24,6 +27,8 @@ _ADVERBS = frozenset({"RB", "RBR", "RBS"})
 _PREPOSITIONS = frozenset({"IN", "TO", "RP"})
 _BETWEEN_MODIFIERS = frozenset({"RB", ",", "CC", "CD", "HYPH"})
 _DETERMINERS = frozenset({"DT", "PRP$", "POS", "PDT", "WDT", "WP$"})
+_BEFORE_A_NOUN = _ADJECTIVES | _BETWEEN_MODIFIERS | _DETERMINERS
+MODIFIERS = frozenset({"JJ", "JJR", "JJS", "NN", "NNS", "VBN", "VBG"})
 _PRONOUNS = frozenset({"one", "same", "other"})
 """Words tagged as adjectives or nouns that need the determiner they have."""
 DEGREE = frozenset({"so", "too", "as", "that", "this", "how"})
@@ -32,25 +37,8 @@ _OF_SINGULARS = frozenset({"this", "that"})
 _OF_PLURALS = frozenset({"these", "those", "both", "all", "several"})
 
 
-@cache
-def proper_words() -> frozenset[str]:
-    """Words that English writes with a capital."""
-    return frozenset(PROPER_WORDS.read_text(encoding="utf-8").split())
-
-
-@cache
-def known_words() -> frozenset[str]:
-    """Lower-case words that at least three reviews have."""
-    return frozenset(KNOWN_WORDS.read_text(encoding="utf-8").split())
-
-
 def breaks_grammar(tokens: Sequence[Token], inserted: Collection[int]) -> bool:
-    """Whether an inserted word cannot stand where it does, stands twice, or lacks its capital.
-
-    Args:
-        tokens: the filled sentence.
-        inserted: the numbers of the inserted tokens.
-    """
+    """Whether one of the ``inserted`` tokens cannot stand where it does, or lacks its capital."""
     return any(_breaks(tokens, number) for number in inserted)
 
 
@@ -60,7 +48,8 @@ def _breaks(tokens: Sequence[Token], number: int) -> bool:
     before = tokens[number - 1].tag if number else ""
     following = tokens[number + 1] if number + 1 < len(tokens) else None
     behind = following.tag if following else ""
-    head = _head_behind(tokens, number)
+    noun = head_behind(tokens, number + 1, _BEFORE_A_NOUN)
+    head = noun.tag if noun else ""
     neighbours = (*tokens[max(0, number - 1) : number], *tokens[number + 1 : number + 2])
     lacks_capital = word.text.islower() and word.text in proper_words()
     if lacks_capital or form in {token.text.lower() for token in neighbours}:
@@ -102,16 +91,18 @@ def _agrees(determiner: str, head: str) -> bool:
     )
 
 
-def _head_behind(tokens: Sequence[Token], number: int) -> str:
-    """The tag of the common noun that modifiers from here on lead to; empty if they lead to none.
+def head_behind(
+    tokens: Sequence[Token], place: int, between: Collection[str] = MODIFIERS
+) -> Token | None:
+    """The common noun that tokens ``between``, from token number ``place`` on, lead to, if any.
 
     Of several nouns in a row the last one is the head.
     """
-    head = ""
-    for token in tokens[number + 1 :]:
+    head = None
+    for token in tokens[place:]:
         if token.tag in _NOUNS:
-            head = token.tag
-        elif head or token.tag not in _ADJECTIVES | _BETWEEN_MODIFIERS | _DETERMINERS:
+            head = token
+        elif head is not None or token.tag not in between:
             break
     return head
 
@@ -152,11 +143,7 @@ _CAPITAL_U = re.compile(r"U[B-DF-HJ-NP-TV-Z]*s?")
 
 
 def takes_an(word: str) -> bool:
-    """Whether "an" stands before a word, and not "a".
-
-    Args:
-        word: of a compound the first part counts; numbers may be in figures.
-    """
+    """Whether "an" stands before a word, in letters or figures; of a compound its first part."""
     found = _FIRST_PART.search(word)
     if found is None:
         return False

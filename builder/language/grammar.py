@@ -13,9 +13,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import Final
 
+from s2lct.builder.language import DATA, listed
 from s2lct.plain_text import words
 from s2lct.suite.tables import read_table
 
@@ -24,11 +24,11 @@ Rule = tuple[str, tuple[str, ...]]
 Added = tuple[tuple[int, str], ...]
 """Positions in a right-hand side, each with a tag that is inserted before it."""
 
-_DATA: Final = Path(__file__).parents[1] / "data"
-SHIPPED: Final = _DATA / "reference_grammar.parquet"
-PHRASES: Final = _DATA / "phrases.parquet"
-ATTACHMENTS: Final = _DATA / "attachments.parquet"
-CONNECTIVES: Final = _DATA / "connectives.txt"
+SHIPPED: Final = DATA / "reference_grammar.parquet"
+PHRASES: Final = DATA / "phrases.parquet"
+ATTACHMENTS: Final = DATA / "attachments.parquet"
+connectives = functools.partial(listed, "connectives.txt")
+"""Adverbs and conjunctions that lean on a sentence before."""
 WORD_TAGS: Final = words(
     "CC CD DT EX FW IN JJ JJR JJS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP TO UH VB VBD "
     "VBG VBN VBP VBZ WDT WP WP$ WRB"
@@ -60,6 +60,13 @@ class Node:
     def child_labels(self) -> tuple[str, ...]:
         """The right-hand side of the node's production."""
         return tuple(child.label for child in self.children)
+
+    @property
+    def subjects(self) -> tuple[Node, ...]:
+        """The noun phrases before the verb phrase of a clause."""
+        labels = self.child_labels
+        before = self.children[: labels.index("VP")] if "VP" in labels else ()
+        return tuple(child for child in before if child.label == "NP")
 
     def nodes(self) -> Iterator[Node]:
         """The node and all below it, from the top."""
@@ -141,10 +148,8 @@ class ReferenceGrammar:
 
         These have the same left-hand side, and the seed's symbols in the seed's order among 1 to
         ``max_masks`` more (None: any number), all of them tags of words. Where a symbol repeats,
-        there is an extension for each place that the additional one can have.
-
-        Returns:
-            The extensions, most probable first, then by right-hand side and places.
+        there is an extension for each place that the additional one can have. The most probable
+        come first, then they are in the order of right-hand sides and places.
         """
         found = {
             LongerProduction(longer, self.probability(lhs, longer), added)
@@ -164,10 +169,7 @@ def _phrases(rhs: tuple[str, ...]) -> tuple[str, ...]:
 def _ways_to_add(rhs: tuple[str, ...], longer: tuple[str, ...], start: int = 0) -> Iterator[Added]:
     """The ways in which a right-hand side is a longer one without some of its words.
 
-    Args:
-        rhs: what is left of the shorter one.
-        longer: what is left of the longer one.
-        start: how many symbols of the shorter one are behind us.
+    Both are what is left of them behind the first ``start`` symbols of the shorter one.
     """
     if not longer:
         if not rhs:
@@ -201,13 +203,6 @@ class Phrase:
 PhraseBank = Mapping[tuple[str, str, str], Sequence[Phrase]]
 """Phrases by the label of the node that holds them, that of their neighbour to the left, and the
 lemma of the head that they hang on."""
-
-
-@functools.cache
-def connectives() -> frozenset[str]:
-    """Adverbs and conjunctions that lean on a sentence before: see the file's first lines."""
-    lines = CONNECTIVES.read_text(encoding="utf-8").splitlines()
-    return frozenset(line.strip() for line in lines if line.strip() and line[0] != "#")
 
 
 @functools.cache

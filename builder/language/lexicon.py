@@ -14,12 +14,12 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 import yaml
 
+from s2lct.builder.language import DATA, listed
 from s2lct.plain_text import words
 from s2lct.suite.tables import read_table
 
@@ -32,8 +32,9 @@ OPINIONATED: Final = 0.25
 """From this absolute score on, a word counts as opinionated whatever its part of speech."""
 STRONG: Final = 0.5
 """From this absolute score on, SentiWordNet alone makes a word an opinion."""
-SHIPPED: Final = Path(__file__).parents[1] / "data" / "sentiwordnet.parquet"
-LADEN: Final = Path(__file__).parents[1] / "data" / "laden_words.txt"
+SHIPPED: Final = DATA / "sentiwordnet.parquet"
+laden_words = functools.partial(listed, "laden_words.txt")
+"""What VADER or Pattern have for opinions: see ``scripts/compute_laden_words.py``."""
 _POS_OF_TAG: Final[dict[str, Pos]] = {
     **dict.fromkeys(("JJ", "JJR", "JJS"), "adj"),
     **dict.fromkeys(("NN", "NNS"), "noun"),
@@ -46,7 +47,7 @@ FUNCTION_TAGS: Final = words("DT PDT WDT IN TO PRP PRP$ WP WP$ CC MD EX RP WRB C
 """Closed-class tags of the Penn Treebank."""
 
 _LISTS: Final[dict[str, Any]] = yaml.safe_load(
-    (Path(__file__).parents[1] / "data" / "lexicon_words.yaml").read_text(encoding="utf-8")
+    (DATA / "lexicon_words.yaml").read_text(encoding="utf-8")
 )
 CLOSED_CLASS: Final = words(_LISTS["closed_class"])
 """Words of closed classes that are nothing else; they are never looked up as anything else."""
@@ -167,7 +168,7 @@ class Lexicon:
         spellings = {form, lemma}
         if not laden_words().isdisjoint(spellings):
             return False
-        listed = self._find(form, pos, None) or self._find(lemma, pos, None)
+        listed = self._find(lemma, pos, form)
         if listed is None or not listed.pure_neutral:
             return False
         return not any(
@@ -230,12 +231,6 @@ class Lexicon:
             if entry := self.entries.get((spelling, pos)):
                 return entry
         return None
-
-
-@functools.cache
-def laden_words() -> frozenset[str]:
-    """What VADER or Pattern have for opinions: see ``scripts/compute_laden_words.py``."""
-    return frozenset(LADEN.read_text(encoding="utf-8").split())
 
 
 def fitting_words(words: tuple[str, ...], tag: str, lexicon: Lexicon) -> frozenset[str]:

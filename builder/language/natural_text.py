@@ -92,11 +92,7 @@ def detokenise(text: str) -> str:
 
 
 def detokenised(texts: Sequence[str]) -> list[str]:
-    """`detokenise` of each text; what it gives is kept, since a corpus is read again and again.
-
-    Raises:
-        OutputError: nothing can be kept.
-    """
+    """`detokenise` of each text; what it gives is kept, since a corpus is read again and again."""
 
     def made(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         yield from ((text, detokenise(text).encode()) for text in missing)
@@ -402,7 +398,7 @@ def sentence_case(text: str) -> str:
     text = _FIRST_PERSON.sub("I", text)
     text = _TITLE.sub(lambda match: match[0].title(), text)
     text = _SENTENCE_START.sub(_start_sentence, text)
-    return text if text.startswith("...") else capitalise_first(text)
+    return capitalise_first(text)
 
 
 def _start_sentence(match: re.Match[str]) -> str:
@@ -413,7 +409,7 @@ def _start_sentence(match: re.Match[str]) -> str:
 
 
 def capitalise_first(text: str) -> str:
-    """Capitalise the first word, behind opening quotes and brackets."""
+    """Capitalise the first word, behind opening quotes and brackets, but not behind an ellipsis."""
     match = re.match(r"""(["'(\[¿¡]*)([^\W\d_]+)""", text)
     if match is None or not match[2].islower() or re.match(r"'(?:em|til|tis|twas)\b", text):
         return text

@@ -14,9 +14,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from s2lct.builder.language import listed
 from s2lct.builder.language.fluency import proper_words
 from s2lct.builder.language.grammar import Node
 from s2lct.plain_text import words
@@ -24,7 +24,8 @@ from s2lct.plain_text import words
 if TYPE_CHECKING:
     from s2lct.builder.records import ParsedSentence, Token
 
-THINGS = Path(__file__).parents[1] / "data" / "things.txt"
+things = partial(listed, "things.txt")
+"""Nouns of the things that reviews speak of: *it* stands for them."""
 
 _FINITE = frozenset({"VBZ", "VBP", "VBD", "MD"})
 _NAMES = frozenset({"NNP", "NNPS"})
@@ -90,12 +91,8 @@ Operation = Callable[[Draft], Draft]
 def operated(sentence: ParsedSentence, names: Sequence[str]) -> tuple[str, Mapping[int, int]]:
     """The text that operations make of a sentence, and at which character each token starts.
 
-    Args:
-        sentence: the sentence.
-        names: of operations, in their order, or of a reply.
-
-    Raises:
-        NotApplicableError: one of them does not apply.
+    ``names`` are those of operations, in their order, or that of a reply; a `NotApplicableError`
+    says why one of them does not apply.
     """
     tokens = sentence.tokens
     if not names:
@@ -116,11 +113,7 @@ class Clause:
 
 
 def _main_clause(draft: Draft) -> Clause:
-    """The one main clause of a sentence in which a change of its verb reaches everything.
-
-    Raises:
-        NotApplicableError: there is no such clause.
-    """
+    """The one main clause of a sentence in which a change of its verb reaches everything."""
     tree = draft.sentence.tree
     tokens = draft.sentence.tokens
     labels = [label for label in tree.child_labels if label not in (".", "''", "``")]
@@ -214,20 +207,13 @@ def _full_form(form: str) -> str:
     return _FULL.get(bare.lstrip("'"), bare) if bare.startswith("'") else bare
 
 
-def _no_adverb_behind(draft: Draft, clause: Clause) -> None:
-    tokens = draft.sentence.tokens
-    behind = tokens[clause.finite + 1 : clause.finite + 2]
-    if any(token.tag in ("RB", "RBR", "RBS") for token in behind) or any(
-        child.label == "ADVP" for child in draft.sentence.tree.children
-    ):
-        raise NotApplicableError("an adverb stands where the negation goes")
-
-
 def negate(draft: Draft, *, contracted: bool = True) -> Draft:
     """Negate the main clause, contracted (*isn't*, *can't*) or fully (*is not*, *cannot*)."""
     clause = _main_clause(draft)
-    _no_adverb_behind(draft, clause)
-    token = draft.sentence.tokens[clause.finite]
+    token, *behind = draft.sentence.tokens[clause.finite : clause.finite + 2]
+    is_behind = any(each.tag in ("RB", "RBR", "RBS") for each in behind)
+    if is_behind or "ADVP" in draft.sentence.tree.child_labels:
+        raise NotApplicableError("an adverb stands where the negation goes")
     form = draft.forms[clause.finite]
     if not _is_auxiliary(draft, clause):
         verb = _form_of_do(token)
@@ -247,15 +233,18 @@ def clause(draft: Draft) -> Draft:
     labels = draft.sentence.tree.child_labels
     if draft.sentence.tree.label != "S" or labels[:1] != ("NP",) or "VP" not in labels:
         raise NotApplicableError("it does not begin with the subject of its one main clause")
-    if _may_be_title(draft):
+    return _to_be_held(draft)
+
+
+def _to_be_held(draft: Draft) -> Draft:
+    """Drop the first word's capital and the full stop.
+
+    A bare noun before the verb may be a title, which keeps it: *Wedding feels …*, *Sayles is …*.
+    """
+    first, second = draft.sentence.tokens[:2]
+    if first.tag in ("NN", "NNS", "VBG", "JJ", "CD") and second.tag in _FINITE:
         raise NotApplicableError("its first word may be a title, which keeps its capital")
     return unstopped(_uncapitalised(draft))
-
-
-def _may_be_title(draft: Draft) -> bool:
-    """Whether a bare noun stands before the verb: *Wedding feels …*, *Sayles is …*."""
-    first, second = draft.sentence.tokens[:2]
-    return first.tag in ("NN", "NNS", "VBG", "JJ", "CD") and second.tag in _FINITE
 
 
 def unstopped(draft: Draft) -> Draft:
@@ -325,12 +314,10 @@ def question(draft: Draft) -> Draft:
     """Ask whether it is so: *Is the film …?*, *Does it work?*."""
     found = _main_clause(draft)
     token = draft.sentence.tokens[found.finite]
-    if any(child.label == "ADVP" for child in draft.sentence.tree.children):
+    if "ADVP" in draft.sentence.tree.child_labels:
         raise NotApplicableError("an adverb stands before its verb")
-    if _may_be_title(draft):
-        raise NotApplicableError("its first word may be a title, which keeps its capital")
     _refuse_unclear_contraction(draft, found.finite)
-    stopped = unstopped(_uncapitalised(draft))
+    stopped = _to_be_held(draft)
     if _is_auxiliary(draft, found):
         verb = _full_form(stopped.forms[found.finite])
         if verb.startswith("'"):
@@ -353,12 +340,10 @@ def infinitive(draft: Draft) -> Draft:
     found = _main_clause(draft)
     tokens = draft.sentence.tokens
     token = tokens[found.finite]
-    if token.tag == "MD" or any(c.label == "ADVP" for c in draft.sentence.tree.children):
+    if token.tag == "MD" or "ADVP" in draft.sentence.tree.child_labels:
         raise NotApplicableError("its verb has no infinitive")
-    if _may_be_title(draft):
-        raise NotApplicableError("its first word may be a title, which keeps its capital")
     _refuse_unclear_contraction(draft, found.finite)
-    bare = unstopped(_uncapitalised(draft))
+    bare = _to_be_held(draft)
     changes = {found.finite: f"to {_lemma(token)}"}
     if draft.forms[found.finite] in _CONTRACTIONS:
         changes[found.finite] = f" {changes[found.finite]}"
@@ -411,24 +396,17 @@ def reply(draft: Draft, *, denied: bool, past: bool) -> Draft:
 def _pronoun(tokens: tuple[Token, ...], subject: Node) -> str:
     first = tokens[subject.start]
     lower = first.text.lower()
-    if subject.end - subject.start == 1 and lower in ("it", "he", "she", "they", "we"):
+    is_alone = subject.end - subject.start == 1
+    if is_alone and lower in ("it", "he", "she", "they", "we", "there"):
         return lower
-    if subject.end - subject.start == 1 and lower in ("this", "that"):
+    if is_alone and lower in ("this", "that"):
         return "it"
-    if lower == "there" and subject.end - subject.start == 1:
-        return "there"
     head = _head(tokens, subject)
     if lower in ("these", "those") or head.tag == "NNS":
         return "they"
     if head.tag == "NN" and head.lemma.lower() in things() and lower in ("the", "this", "its"):
         return "it"
     raise NotApplicableError("no pronoun is sure to stand for its subject")
-
-
-@cache
-def things() -> frozenset[str]:
-    """Nouns of the things that reviews speak of: *it* stands for them."""
-    return words(THINGS.read_text(encoding="utf-8"))
 
 
 def _head(tokens: tuple[Token, ...], phrase: Node) -> Token:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from s2lct.builder.language.grammar import Node
 from s2lct.builder.language.lexicon import ASSERTIVE, Lexicon, is_negator
 from s2lct.builder.language.operations import things
 
@@ -32,7 +31,9 @@ def is_reached(sentence: ParsedSentence, lexicon: Lexicon) -> bool:
     it (*this incredible performance*); so does one that is compared (*not as sorry a mess as …*).
     """
     tokens = sentence.tokens
-    subjects = set(_subjects(sentence.tree))
+    clauses = [node for node in sentence.tree.nodes() if node.label == "S"]
+    parts = (n for clause in clauses for subject in clause.subjects for n in subject.nodes())
+    subjects = {(n.start, n.end) for n in parts}
     for node in sentence.tree.nodes():
         first = tokens[node.start]
         presupposes = (
@@ -57,15 +58,6 @@ def is_reached(sentence: ParsedSentence, lexicon: Lexicon) -> bool:
 
 def _is_laden(token: Token, lexicon: Lexicon) -> bool:
     return lexicon.is_laden(token.text, token.tag, token.lemma)
-
-
-def _subjects(tree: Node) -> Iterator[tuple[int, int]]:
-    """Where the noun phrases before a verb start and end, and their own parts."""
-    for node in tree.nodes():
-        labels = node.child_labels
-        if node.label == "S" and "VP" in labels:
-            for child in node.children[: labels.index("VP")]:
-                yield from ((n.start, n.end) for n in child.nodes() if child.label == "NP")
 
 
 def is_negative(wording: str) -> bool:

@@ -15,23 +15,23 @@ Words = tuple[tuple[str, float], ...]
 """Words for a mask, each with its log probability."""
 
 
-class Tagger(Protocol):
-    """Splits natural text into tokens with Penn Treebank part-of-speech tags and lemmas."""
+class Model(Protocol):
+    """What is loaded by name."""
 
     @property
     def fingerprint(self) -> str:
         """What identifies the weights."""
+
+
+class Tagger(Model, Protocol):
+    """Splits natural text into tokens with Penn Treebank part-of-speech tags and lemmas."""
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Token, ...]]:
         """Tokens of each text, offsets into it, white space left out; none goes across a space."""
 
 
-class ConstituencyParser(Protocol):
+class ConstituencyParser(Model, Protocol):
     """Turns tokens into constituency trees."""
-
-    @property
-    def fingerprint(self) -> str:
-        """What identifies the weights."""
 
     def parse(self, sentences: Sequence[Sequence[Token]]) -> list[str | None]:
         """Bracketed trees whose leaves are token numbers: ``(NP (DT 0) (NN 1))``.
@@ -40,12 +40,8 @@ class ConstituencyParser(Protocol):
         """
 
 
-class MaskedLanguageModel(Protocol):
+class MaskedLanguageModel(Model, Protocol):
     """Proposes words for masked places."""
-
-    @property
-    def fingerprint(self) -> str:
-        """What identifies the weights."""
 
     @property
     def words(self) -> Sequence[str]:
@@ -107,10 +103,7 @@ def same_lengths(
 ) -> Iterator[list[int]]:
     """Numbers of equally long texts, the short ones first: batches in which nothing is padded.
 
-    Args:
-        numbers: of the texts.
-        lengths: of all texts.
-        most: how many texts of a length are taken at once; at least one is.
+    ``most`` says how many texts of a length are taken at once; at least one is.
     """
     order = sorted(numbers, key=lengths.__getitem__)
     for length, group in groupby(order, key=lengths.__getitem__):

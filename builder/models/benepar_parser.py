@@ -17,8 +17,7 @@ from typing import Any
 
 import nltk
 import torch
-from benepar import nkutil, parse_chart, retokenization
-from benepar.parse_base import BaseInputExample
+from benepar import InputSentence, nkutil, parse_chart, retokenization
 from torch import nn
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
@@ -39,24 +38,19 @@ _PUBLISHED_NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
 class BeneparParser:
     """A chart parser; trees carry token numbers at their leaves."""
 
-    def __init__(self, parser: Any, name: str, weights: Path) -> None:
+    def __init__(self, parser: Any, weights: Path) -> None:
         self._parser = parser  # parses words with the spaces behind them
-        self.name = name
         self._weights = weights
 
     @classmethod
     def load(cls, name: str) -> BeneparParser:
-        """Load the embedded parser, a benepar model such as ``benepar_en3``, or a folder.
-
-        Raises:
-            ModelError: it is not installed or cannot be loaded.
-        """
+        """Load the embedded parser, a benepar model such as ``benepar_en3``, or a folder."""
         if name == EMBEDDED:
             from s2lct.builder.models.chart_parser import ChartConstituencyParser
 
-            return cls(ChartConstituencyParser(shipped(WEIGHTS)), name, WEIGHTS)
+            return cls(ChartConstituencyParser(shipped(WEIGHTS)), WEIGHTS)
         folder = model_folder(name)
-        return cls(PublishedBenepar(folder), name, folder / "benepar_model.bin")
+        return cls(PublishedBenepar(folder), folder / "benepar_model.bin")
 
     @property
     def fingerprint(self) -> str:
@@ -85,9 +79,9 @@ def _numbered(node: nltk.Tree | str, numbers: count[int]) -> str:
 class SpecialTokenRetokenizer(retokenization.Retokenizer):  # type: ignore[misc]
     """Benepar's retokenizer, with start and stop tokens read off an encoded word."""
 
-    def __init__(self, folder: str, retain_start_stop: bool = False) -> None:
+    def __init__(self, folder: str) -> None:
         self.tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-        self.retain_start_stop = retain_start_stop
+        self.retain_start_stop = True
         kind = AutoConfig.from_pretrained(folder, trust_remote_code=False).model_type
         self.is_t5 = kind in ("t5", "mt5")
         self.is_gpt2 = False
@@ -114,7 +108,7 @@ class PublishedChartParser(parse_chart.ChartParser):  # type: ignore[misc]
     ) -> None:
         with_characters = nkutil.HParams(**hparams.to_dict() | {"use_pretrained": False})
         super().__init__(tag_vocab, label_vocab, char_vocab, with_characters)
-        self.retokenizer = SpecialTokenRetokenizer(pretrained_model_path, retain_start_stop=True)
+        self.retokenizer = SpecialTokenRetokenizer(pretrained_model_path)
         self.pretrained_model = AutoModel.from_config(
             AutoConfig.from_pretrained(pretrained_model_path, trust_remote_code=False),
             trust_remote_code=False,
@@ -157,10 +151,10 @@ class PublishedBenepar:
     ) -> list[nltk.Tree | None]:
         """A tree for each sentence, None for an empty one and for one that is too long."""
         results: list[nltk.Tree | None] = [None] * len(sentences)
-        examples: dict[int, BaseInputExample] = {}
+        examples: dict[int, InputSentence] = {}
         for number, (words, space_after) in enumerate(zip(sentences, spaces, strict=True)):
             if 0 < len(words) <= self._most_words:
-                example = _WordsExample(list(words), list(space_after))
+                example = InputSentence([*words], [*space_after], escaped_words=[*words])
                 with suppress(ValueError):  # more word pieces than the pretrained encoder takes
                     self._parser.encode(example)
                     examples[number] = example
@@ -170,29 +164,8 @@ class PublishedBenepar:
         return results
 
 
-class _WordsExample(BaseInputExample):  # type: ignore[misc]
-    """Words without tags or tree, as benepar takes them."""
-
-    def __init__(self, words: list[str], space_after: list[bool]) -> None:
-        self.words = words
-        self.space_after = space_after
-        self.tree = None
-
-    def leaves(self) -> list[str]:
-        """The words."""
-        return self.words
-
-    def pos(self) -> list[tuple[str, str]]:
-        """The words with a tag that the parser replaces."""
-        return [(word, "UNK") for word in self.words]
-
-
 def model_folder(name: str) -> Path:
-    """Folder of a benepar model: a path, or the name of one in NLTK's data folders.
-
-    Raises:
-        ModelError: it is not here.
-    """
+    """Folder of a benepar model: a path, or the name of one in NLTK's data folders."""
     if name and is_folder(Path(name)):
         return Path(name)
     if _PUBLISHED_NAME.fullmatch(name) is None:

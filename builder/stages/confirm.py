@@ -38,27 +38,16 @@ def confirmed_all(
 
     A word is what the tagger says it is: one that was proposed as a noun and is an adjective here
     stands if it is one of ``tags`` and ``grammar`` lets it stand there; that is its tag then.
-
-    Returns:
-        For each sentence its extensions.
     """
-    texts = list(
-        dict.fromkeys(extension.text for _, extensions in families for extension in extensions)
-    )
-    tokens = dict(zip(texts, tagger.tag(texts), strict=True))
+    tokens = _tagged([each for _, extensions in families for each in extensions], tagger)
     tagged: list[list[Extension]] = []
     for base, extensions in families:
         as_tagged = (
-            _as_tagged(base, extension, tokens[extension.text], lexicon, grammar, tags)
-            for extension in extensions
+            _as_tagged(base, each, tokens[each.text], lexicon, grammar, tags) for each in extensions
         )
         # Proposed as several parts of speech, a word has one of them.
-        tagged.append(
-            list(dict.fromkeys(extension for extension in as_tagged if extension is not None))
-        )
-    to_parse = list(
-        dict.fromkeys(extension.text for extensions in tagged for extension in extensions)
-    )
+        tagged.append(list(dict.fromkeys(filter(None, as_tagged))))
+    to_parse = list(dict.fromkeys(each.text for extensions in tagged for each in extensions))
     trees = dict(zip(to_parse, parser.parse([tokens[t] for t in to_parse]), strict=True))
     return [
         [
@@ -70,6 +59,11 @@ def confirmed_all(
         ]
         for extensions in tagged
     ]
+
+
+def _tagged(extensions: Sequence[Extension], tagger: Tagger) -> dict[str, tuple[Token, ...]]:
+    texts = list(dict.fromkeys(each.text for each in extensions))
+    return dict(zip(texts, tagger.tag(texts), strict=True))
 
 
 def _inside(tokens: Sequence[Token], word: InsertedWord) -> list[int]:
@@ -129,19 +123,12 @@ def _licensed(
                     return replace(meant, reference_rhs=rhs, probability=round(probability, 8))
         return None
 
-    firsts = [
-        found(production, 0, many) for production in (extension.production, *extension.others)
-    ]
-    productions = sorted(
-        (production for production in firsts if production),
-        key=lambda production: -production.probability,
-    )
+    firsts = (found(each, 0, many) for each in (extension.production, *extension.others))
+    likeliest = sorted(filter(None, firsts), key=lambda each: -each.probability)
     second = extension.second and found(extension.second, many, len(words))
-    if not productions or (extension.second is not None and second is None):
+    if not likeliest or (extension.second is not None and second is None):
         return None
-    return replace(
-        extension, production=productions[0], others=tuple(productions[1:]), second=second
-    )
+    return replace(extension, production=likeliest[0], others=tuple(likeliest[1:]), second=second)
 
 
 def _place(base: Source, words: Sequence[InsertedWord]) -> int:
@@ -202,37 +189,22 @@ def confirmed_in_paper_form(
     tagger: Tagger,
     lexicon: Lexicon,
 ) -> list[Expansion]:
-    """The suggestions that meet S²LCT's three criteria, and nothing beside them.
+    """The suggestions that meet S²LCT's three criteria, and nothing beside them, in their order.
 
     1. The tagger gives the word, in the filled sentence, the tag of its mask.
     2. The word is neutral: `Lexicon.is_neutral`.
     3. The filled sentence still meets its seed's search rule, where the capability keeps it.
-
-    Args:
-        filled: masked sentences of seeds with the suggestions for them.
-        forms: the capabilities' forms by capability id.
-        tagger: the tagger.
-        lexicon: the lexicon.
-
-    Returns:
-        The expansions, in the order of ``filled``.
     """
-    candidates = [
-        (
-            seed,
-            Extension(
-                *masked.filled(filling.words),
-                "masked",
-                masked.productions[0],
-                filling.score,
-                masked_text=masked.text,
-            ),
-        )
-        for seed, masked, fillings in filled
-        for filling in fillings
-    ]
-    texts = list(dict.fromkeys(extension.text for _, extension in candidates))
-    tagged = dict(zip(texts, tagger.tag(texts), strict=True))
+    candidates: list[tuple[Seed, Extension]] = []
+    for seed, masked, fillings in filled:
+        licence = masked.productions[0]
+        for filling in fillings:
+            text, words = masked.filled(filling.words)
+            longer = Extension(
+                text, words, "masked", licence, filling.score, masked_text=masked.text
+            )
+            candidates.append((seed, longer))
+    tagged = _tagged([extension for _, extension in candidates], tagger)
     return [
         Expansion(
             content_id("expansion", seed.capability, extension.text),

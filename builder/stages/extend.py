@@ -64,20 +64,11 @@ def masked_extensions(
 ) -> list[list[Extension]]:
     """Extensions by the masked language model, the likeliest words of each masked sentence.
 
-    Args:
-        sources: the sentences.
-        grammar: says what may be inserted where.
-        fitting: the words that may be inserted with each tag.
-        mlm: proposes words.
-        tags: parts of speech that may become masks.
-        masks: masked sentences drawn for a sentence (the paper's k).
-        masks_per_sentence: most masks in one of them.
-        suggestions: words asked for a mask, of which `WORDS_OF_A_MASK` are taken.
-        barred: words that are not inserted.
-        collocations: if given, no word is inserted that never stood beside those of the sentence.
-        tried: says which of the texts with masks are filled at all.
-        passed: says which extensions annotators passed: these are beside the `WORDS_OF_A_MASK`.
-        seed: of the random draw.
+    At most ``masks`` texts are drawn a sentence, see `mask`, of those that are to be ``tried``;
+    ``fitting`` has the words that may stand with each tag. Of
+    so many ``suggestions`` for a mask `WORDS_OF_A_MASK` are taken, beside those that annotators
+    ``passed``; none that is ``barred``, and, by ``collocations`` if they are given, none that never
+    stood beside the words of the sentence.
     """
     masked = [
         [
@@ -106,21 +97,15 @@ def masked_extensions(
                 for place, tag in zip(each.places, each.tags, strict=True)
             ]
         of_source[:] = [each for each in of_source if all(chosen[each.text, each.tags])][:masks]
-    of_all = [masked_sentence for of_source in masked for masked_sentence in of_source]
-    fillings = iter(
-        fill(
-            of_all,
-            mlm,
-            suggestions=suggestions,
-            fitting=lambda problem, number: chosen[problem][number],
-        )
+    fillings = fill(
+        [each for of_source in masked for each in of_source],
+        mlm,
+        suggestions=suggestions,
+        fitting=lambda problem, number: chosen[problem][number],
     )
+    found = iter(fillings)
     return [
-        [
-            longer
-            for masked_sentence in of_source
-            for longer in _filled(source, masked_sentence, next(fillings), barred, passed)
-        ]
+        [e for each in of_source for e in _filled(source, each, next(found), barred, passed)]
         for source, of_source in zip(sources, masked, strict=True)
     ]
 
@@ -170,30 +155,23 @@ def phrase_extensions(
     for node in source.parsed.tree.nodes():
         for number in range(1, len(node.children) + 1):
             place = node.children[number].start if number < len(node.children) else node.end
-            left = node.children[number - 1].label
-            heads = _heads_at(tokens, node, number)
-            for phrase, production in _phrases_at(node, number, left, heads, bank, grammar):
+            for phrase, production in _phrases_at(tokens, node, number, bank, grammar):
                 words = phrase.text.lower().replace(",", " ").split()
                 if " ".join(words) in connectives() or not barred.isdisjoint(words):
                     continue
                 if any(word in forms and len(word) > LONGEST_FUNCTION_WORD for word in words):
                     continue
-                extension = _with_phrase(source, place, phrase, production)
-                if extension is not None:
+                if extension := _with_phrase(source, place, phrase, production):
                     found.append(extension)
     return found
 
 
 def _phrases_at(
-    node: Node,
-    number: int,
-    left: str,
-    heads: tuple[str | None, str | None],
-    bank: PhraseBank,
-    grammar: ReferenceGrammar,
+    tokens: Sequence[Token], node: Node, number: int, bank: PhraseBank, grammar: ReferenceGrammar
 ) -> Iterator[tuple[Phrase, Production]]:
-    """The phrases that stand on one of the heads, and that the grammar licenses there."""
+    """The phrases that stand on a head before child ``number``, and that the grammar licenses."""
     labels = node.child_labels
+    left, heads = labels[number - 1], _heads_at(tokens, node, number)
     licensed: dict[tuple[str, bool], Production | None] = {}
     found = {head: bank.get((node.label, neighbour(left), head or ""), ()) for head in heads}
     for head, phrase in ((head, phrase) for head, some in found.items() for phrase in some):
@@ -204,15 +182,11 @@ def _phrases_at(
         key = (phrase.label, phrase.text.startswith(","))
         if key not in licensed:
             rhs = (*labels[:number], phrase.label, *labels[number:])
-            known = grammar.counts.get((node.label, rhs))
-            licensed[key] = (
-                Production(node.label, labels, rhs, round(grammar.probability(node.label, rhs), 8))
-                if known
-                else None
-            )
-        production = licensed[key]
-        if production is not None:
-            yield phrase, production
+            share = grammar.probability(node.label, rhs)
+            production = Production(node.label, labels, rhs, round(share, 8))
+            licensed[key] = production if share else None
+        if (licence := licensed[key]) is not None:
+            yield phrase, licence
 
 
 def _is_modifier(phrase: Phrase) -> bool:

@@ -195,10 +195,8 @@ def _of_place(
     word, node = place.token, place.node
 
     def gain(name: str) -> float:
-        with_word, without = (
-            likelihood.get(f"{name} {kind} {n}", math.nan) for kind in ("with", "without")
-        )
-        return 0.0 if math.isnan(with_word - without) else with_word - without
+        with_word = likelihood.get(f"{name} with {n}")
+        return 0.0 if with_word is None else with_word - likelihood[f"{name} without {n}"]
 
     own = likelihood[f"word {n}"]
     found: Figures = {

@@ -35,21 +35,12 @@ def mask(
     seed: int,
     paper: bool = False,
 ) -> list[MaskedSentence]:
-    """Draw masked sentences of a sentence.
+    """Draw masked sentences of a sentence, at ``most`` so many (the paper's k), all distinct.
 
-    Args:
-        id: of the sentence; the draw depends on it alone.
-        parsed: the sentence.
-        grammar: the reference grammar.
-        most: how many to draw, the paper's k.
-        masks_per_sentence: most masks in one; None for any number.
-        tags: parts of speech that may become masks.
-        seed: of the random draw.
-        paper: as Algorithm 1 has it: every candidate alike, masks wherever there is room. Else
-            in proportion to the production's probability, and only where a word reads naturally.
-
-    Returns:
-        The masked sentences, no two with the same text and tags.
+    In ``paper`` form, as Algorithm 1 has it, every candidate is drawn alike, with masks wherever
+    there is room; else in proportion to the production's probability, and only where a word reads
+    naturally. The draw depends on the seed and the ``id`` alone; ``tags`` are the parts of speech
+    that may become masks, ``masks_per_sentence`` at most (None: any number).
     """
     tags = frozenset(tags)
     places_of: dict[Problem, tuple[int, ...]] = {}
@@ -114,17 +105,12 @@ def _with_masks(parsed: ParsedSentence, places: Sequence[int], *, anywhere: bool
 def mask_offset(
     tokens: Sequence[Token], place: int, *, anywhere: bool = False
 ) -> tuple[int, bool] | None:
-    """Where a word goes that is to stand before token number ``place``.
+    """Where a word goes that is to stand before token number ``place``, or at the end.
 
-    Args:
-        tokens: of the sentence.
-        place: the number of the token; how many there are for the end.
-        anywhere: wherever there is room. Otherwise not before the first word, whose capital would
-            be wrong, nor behind final punctuation.
-
-    Returns:
-        The character offset and whether the space follows the word (else it precedes it).
-        None where no word can go, as within what is written as one: *does|n't*, *well|-|made*.
+    It is the character offset and whether the space follows the word (else it precedes it). None
+    where no word can go, as within what is written as one: *does|n't*, *well|-|made*; and, unless
+    it may go ``anywhere``, before the first word, whose capital would be wrong, and behind final
+    punctuation.
     """
     if place == 0:
         return (tokens[0].start, True) if anywhere else None
@@ -163,22 +149,13 @@ def fill(
     suggestions: int = SUGGESTIONS,
     fitting: Callable[[Problem, int], frozenset[str]] | None = None,
 ) -> list[list[Filling]]:
-    """Propose words for every masked sentence, equal sentences once.
+    """The fillings of every masked sentence, best first; equal sentences are filled once.
 
     Several masks are filled together from left to right: the best `BEAM` partial fillings are
-    kept at each mask, and the last mask gives ``suggestions`` in all.
-
-    Args:
-        masked: masked sentences.
-        model: the masked language model.
-        suggestions: most fillings of a masked sentence.
-        fitting: the words to choose from for a masked text's mask by its number; None chooses from
-            all.
-
-    Returns:
-        For each masked sentence its fillings, best first.
+    kept at each mask, and the last mask gives ``suggestions`` in all. ``fitting`` has the words to
+    choose from for a masked text's mask by its number; None chooses from all.
     """
-    problems = [(masked_sentence.text, masked_sentence.tags) for masked_sentence in masked]
+    problems = [(each.text, each.tags) for each in masked]
     beams = {problem: [Filling((), 0.0)] for problem in problems}
     unfinished = list(beams)
     while unfinished:

@@ -5,7 +5,7 @@ The masked language model proposes words, and the lexicon says which way they go
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
@@ -54,14 +54,8 @@ def place_in(
 
     In a sentence with a sentiment it is its one opinion, an adjective; in a neutral one it is
     before the noun for what the review speaks of ("the story", "this is a story"), or instead of
-    the adjective there.
-
-    Args:
-        source: the sentence.
-        lexicon: knows opinions.
-        scored: what scorers find of words.
-        annotated: whether annotators read what becomes of it: other adjectives that say little
-            may then stand beside the opinion, and the noun may be any.
+    the adjective there. Where annotators read what becomes of it, other adjectives that say little
+    may stand beside the opinion, and the noun may be any.
     """
     tokens, label = source.parsed.tokens, source.sentence.label
     if label != "neutral":
@@ -88,8 +82,8 @@ def _opinion_in(
     """Its one opinion, an adjective with nothing like it beside it."""
     laden = {n for n, t in enumerate(tokens) if lexicon.is_laden(t.text, t.tag, t.lemma)}
     if scored:
-        strengths = scored([tokens[n].text for n in laden])
-        strong = {n for n, s in zip(laden, strengths, strict=True) if _mean(s) >= _LEAST_SCORED}
+        strengths = (fmean(map(abs, each)) for each in scored([tokens[n].text for n in laden]))
+        strong = {n for n, far in zip(laden, strengths, strict=True) if far >= _LEAST_SCORED}
         laden = strong or laden
     beside = [tag for tag in _BESIDE_AN_OPINION if not (scored and tag == "JJ")]
     others = any(each.tag in beside for n, each in enumerate(tokens) if n not in laden)
@@ -98,11 +92,6 @@ def _opinion_in(
     (number,) = laden
     toward: Label = "negative" if label == "positive" else "positive"
     return Place(number, True, toward) if tokens[number].tag == "JJ" else None
-
-
-def _mean(scores: Iterable[float]) -> float:
-    """How much of an opinion a word is, from 0 to 1."""
-    return fmean(map(abs, scores))
 
 
 def evaluations(

@@ -42,10 +42,7 @@ def candidates(
             of_text.setdefault(sentence.text, sentence)
     return sorted(
         of_text.values(),
-        key=lambda sentence: (
-            sentence.rank,
-            shuffle_key(seed, *purpose, sentence.corpus, sentence.id),
-        ),
+        key=lambda each: (each.rank, shuffle_key(seed, *purpose, each.corpus, each.id)),
     )
 
 
@@ -60,19 +57,12 @@ def that_meet(
 ) -> list[tuple[Sentence, ParsedSentence | None]]:
     """Sentences that meet one of a slot's rules, in their order.
 
-    Args:
-        sentences: the sentences.
-        rules: the rules.
-        tagger: the tagger.
-        parser: the parser.
-        lexicon: the lexicon.
-        parsed: whether each is parsed, and left out if it cannot be; else only those whose rule
-            asks for a tree.
+    If they are to be ``parsed``, those that cannot be are left out; else only those are parsed
+    whose rule asks for a tree.
     """
     found: list[tuple[Sentence, tuple[Token, ...], SearchRule]] = []
-    for sentence, tokens in zip(
-        sentences, tagger.tag([sentence.text for sentence in sentences]), strict=True
-    ):
+    tagged = tagger.tag([sentence.text for sentence in sentences])
+    for sentence, tokens in zip(sentences, tagged, strict=True):
         rule = next((r for r in rules if meets_words(sentence, tokens, r, lexicon)), None)
         if rule is not None:
             found.append((sentence, tokens, rule))
@@ -111,16 +101,9 @@ def draw(
 
 
 def still_meets(form: Form, label: Label, parsed: ParsedSentence, lexicon: Lexicon) -> bool:
-    """Whether what was made of a sentence still meets the rule that found the sentence.
+    """Whether what was made of a sentence of that label still meets the rule that found it.
 
-    So it is where the capability does not ask for it.
-
-    Args:
-        form: of the capability.
-        label: of the sentence.
-        parsed: the shortened or extended sentence, or a seed without template; its tree is not
-            looked at.
-        lexicon: the lexicon.
+    So it is where the capability does not ask for it. The tree is not looked at.
     """
     if not form.keep_search_rule:
         return True
@@ -178,13 +161,13 @@ def meets_text(text: str, tokens: Sequence[Token], rule: SearchRule, lexicon: Le
     forms = {form for token in tokens for form in (token.text.lower(), token.lemma.lower())}
     if not forms.isdisjoint(rule.has_no_words):
         return False
-    if rule.has_one_of and not any(
-        _has(tokens, wanted, lexicon, rule.form_first) for wanted in rule.has_one_of
-    ):
+
+    def has(wanted: WordClass) -> bool:
+        return _has(tokens, wanted, lexicon, rule.form_first)
+
+    if rule.has_one_of and not any(map(has, rule.has_one_of)):
         return False
-    return not any(
-        _has(tokens, unwanted, lexicon, rule.form_first) for unwanted in rule.has_none_of
-    )
+    return not any(map(has, rule.has_none_of))
 
 
 def _has(tokens: Sequence[Token], wanted: WordClass, lexicon: Lexicon, form_first: bool) -> bool:
@@ -193,10 +176,9 @@ def _has(tokens: Sequence[Token], wanted: WordClass, lexicon: Lexicon, form_firs
         if pos is None or pos not in wanted.parts_of_speech:
             continue
         first, second = (token.text, token.lemma) if form_first else (token.lemma, token.text)
-        if lexicon.sentiment(second, pos, first) != wanted.sentiment:
-            continue
-        score = lexicon.score(second, pos, first)
-        if score is not None and abs(score) >= wanted.strength:
+        strength = abs(lexicon.score(second, pos, first) or 0)
+        found = lexicon.sentiment(second, pos, first)
+        if found == wanted.sentiment and strength >= wanted.strength:
             return True
     return False
 

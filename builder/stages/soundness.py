@@ -7,9 +7,9 @@ agree with their subjects. Many good sentences fall short of it, but few bad one
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
+from functools import partial
 
+from s2lct.builder.language import listed
 from s2lct.builder.language.fluency import proper_words
 from s2lct.builder.language.grammar import Node, ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
@@ -18,7 +18,8 @@ from s2lct.builder.stages.search import is_complete_sentence
 from s2lct.labels import Label
 from s2lct.plain_text import words
 
-BARE_NOUNS = Path(__file__).parents[1] / "data" / "bare_nouns.txt"
+bare_nouns = partial(listed, "bare_nouns.txt")
+"""Nouns that stand without an article in the singular."""
 _DETERMINERS = frozenset({"DT", "PDT", "PRP$", "WP$", "POS", "CD"})
 _OF_PLURALS = words("are were have do")
 _AMOUNTS = words("lot number rest majority couple variety half bunch plenty range kind sort series")
@@ -39,9 +40,8 @@ def is_sound(parsed: ParsedSentence, label: Label, grammar: ReferenceGrammar) ->
     return (tree.label == "NP" or is_complete_sentence(parsed)) and not any(
         not _is_known(node, grammar)
         or (node.child_labels.count("S") > 1 and "CC" not in node.child_labels)
-        or (node.label == "S" and not _agrees(node, tokens))
-        or (node.label == "S" and _lacks_article(node, tokens))
-        or (node.label == "S" and _identifies(node, tokens))
+        or (node.label == "S" and (not _agrees(node, tokens) or _identifies(node, tokens)))
+        or (node.label == "S" and any(_is_bare(each, tokens) for each in node.subjects))
         or (label == "neutral" and node.label == "VP" and "ADJP" in node.child_labels)
         for node in phrases
     )
@@ -63,27 +63,13 @@ def _identifies(clause: Node, tokens: Sequence[Token]) -> bool:
 
 def _subject_and_verb(clause: Node) -> tuple[Node, Node] | None:
     """A clause's subject and the verb phrase behind it; None without them."""
-    labels = clause.child_labels
-    if "VP" not in labels or "NP" not in labels[: (place := labels.index("VP"))]:
+    if not (subjects := clause.subjects):
         return None
-    subject = [child for child in clause.children[:place] if child.label == "NP"][-1]
-    return subject, clause.children[place]
-
-
-@cache
-def bare_nouns() -> frozenset[str]:
-    """Nouns that stand without an article in the singular."""
-    return frozenset(BARE_NOUNS.read_text(encoding="utf-8").split())
-
-
-def _lacks_article(clause: Node, tokens: Sequence[Token]) -> bool:
-    """Whether a clause begins with a bare noun that is seldom bare, or may be a name or none."""
-    labels = clause.child_labels
-    before = clause.children[: labels.index("VP")] if "VP" in labels else ()
-    return any(_is_bare(child, tokens) for child in before if child.label == "NP")
+    return subjects[-1], clause.children[clause.child_labels.index("VP")]
 
 
 def _is_bare(phrase: Node, tokens: Sequence[Token]) -> bool:
+    """Whether a subject is a bare noun that is seldom bare, or may be a name or none."""
     while not phrase.children[0].is_word:
         phrase = phrase.children[0]
     words = tokens[phrase.start : phrase.end]
