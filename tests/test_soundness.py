@@ -29,6 +29,7 @@ def test_sentences_that_read_well_are_sound_and_broken_ones_are_not() -> None:
         "Works well in a car.": False,
         "The phone is great, the camera is great.": False,
         "The screen is the only flaw.": False,
+        "It is the screen that makes this phone shine.": False,
         "Service was slow on the first day.": True,
         "Key card stopped working on the first day.": False,
         "Chili was cold in the middle.": False,

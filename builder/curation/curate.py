@@ -37,6 +37,8 @@ LIKELY = 0.4
 """Share of texts that an annotator is expected to pass."""
 FIRST_HOPES: Mapping[int | None, float] = {None: 0.3, BEST: 0.8, BEST - 1: 0.2}
 """Share that is found good, by what the first reader gave, …"""
+LEAST_HOPE = 0.12
+"""Of a reading: before one that brings less, texts are drawn again."""
 READ_BEFORE = 3
 """… which counts like so many readings."""
 CHARACTERS_A_TOKEN, TOKENS_BESIDE = 4, 30
@@ -305,13 +307,14 @@ def annotate(
             and each.item.id not in unanswered
             and names - {one.annotator for one in file.annotations.of(each.item.id)}
         ]
-        if not open_ones:
-            if is_new:
-                return
-            draw_at = 0
-            continue
+        if not open_ones and is_new:
+            return
         open_ones.sort(key=lambda each: -hopes.of(each, file.annotations))
-        block = open_ones[: min(ITEMS_A_BLOCK, max(1, left // len(models)))]
+        worth = [each for each in open_ones if hopes.of(each, file.annotations) >= LEAST_HOPE]
+        if not worth and not is_new:
+            draw_at = 0  # what passed meanwhile may be worth more
+            continue
+        block = (worth or open_ones)[: min(ITEMS_A_BLOCK, max(1, left // len(models)))]
         marked = [each for each in block if _grade(each, file.annotations) == BEST - 1]
         for model in models:
             before = file.annotations

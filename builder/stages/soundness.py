@@ -48,15 +48,20 @@ def is_sound(parsed: ParsedSentence, label: Label, grammar: ReferenceGrammar) ->
 
 
 def _identifies(clause: Node, tokens: Sequence[Token]) -> bool:
-    """Whether a clause says that one thing is another, but not that it is the best or the worst."""
+    """Whether a clause says that one thing is another, but not that it is the best or the worst.
+
+    So does a cleft: *it is the execution that makes the game shine*.
+    """
     if (found := _subject_and_verb(clause)) is None:
         return False
     subject, verb_phrase = found
     sides = [subject, *[child for child in verb_phrase.children if child.label == "NP"][:1]]
+    first, *others = (tokens[side.start].text.lower() for side in sides)
+    is_cleft = first == "it" and any(node.label == "SBAR" for node in verb_phrase.nodes())
     return (
         tokens[verb_phrase.start].lemma == "be"
-        and len(sides) == 2
-        and all(tokens[side.start].text.lower() == "the" for side in sides)
+        and others == ["the"]
+        and (first == "the" or is_cleft)
         and not any(token.tag in ("JJS", "RBS") for token in tokens)
     )
 
