@@ -24,7 +24,7 @@ from s2lct.builder.inputs import Inputs
 from s2lct.builder.kept_models import KeptModels, LoadedModels
 from s2lct.builder.language.fluency import breaks_grammar, takes_an
 from s2lct.builder.language.grammar import ReferenceGrammar
-from s2lct.builder.language.lexicon import Lexicon, scores
+from s2lct.builder.language.lexicon import Lexicon, fitting_words, scores
 from s2lct.builder.models import parsed_sentences
 from s2lct.builder.records import (
     Extension,
@@ -76,14 +76,16 @@ def fluent_form() -> FluentForm:
         masks_per_sentence=1,
         mask_tags=tuple(WORDS),
     )
+    mlm, lexicon = EveryWord(), Lexicon.load()
     models = SimpleNamespace(
         tagger=TAGGER,
         parser=PARSER,
-        mlm=EveryWord(),
+        mlm=mlm,
         scores=scores,
+        fitting=lambda tags: {tag: fitting_words(tuple(mlm.words), tag, lexicon) for tag in tags},
     )
     loaded = cast(LoadedModels, models)
-    inputs = Inputs(config, load_domain("film"), (), (), Lexicon.load(), GRAMMAR, loaded, {})
+    inputs = Inputs(config, load_domain("film"), (), (), lexicon, GRAMMAR, loaded, {})
     return FluentForm(inputs, (), cast(KeptModels, models), None)
 
 

@@ -8,7 +8,6 @@ says why where it does not.
 
 from __future__ import annotations
 
-import gzip
 import importlib.util
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -159,10 +158,6 @@ def _lemminflect() -> tuple[Any, Any]:
     finally:
         if present is package:
             del sys.modules["lemminflect"]
-    # It would read the lemmas of all words, ten times as slowly.
-    with gzip.open(lemmas.lemma_lu_fn, "rt", encoding="utf-8") as file:
-        of_verbs = (line.strip().split(",") for line in file if ",verb," in line)
-        lemmas.lemma_dict = {word: {"VERB": tuple(all.split("/"))} for word, _, all in of_verbs}
     return lemmas, inflections
 
 
