@@ -64,11 +64,10 @@ def masked_extensions(
 ) -> list[list[Extension]]:
     """Extensions by the masked language model, the likeliest words of each masked sentence.
 
-    At most ``masks`` texts are drawn a sentence, see `mask`, of those that are to be ``tried``;
-    ``fitting`` has the words that may stand with each tag. Of
+    At most ``masks`` texts are drawn a sentence, see `mask`, of those that are to be ``tried``. Of
     so many ``suggestions`` for a mask `WORDS_OF_A_MASK` are taken, beside those that annotators
-    ``passed``; none that is ``barred``, and, by ``collocations`` if they are given, none that never
-    stood beside the words of the sentence.
+    ``passed``: words that are ``fitting`` for the mask's tag and not ``barred``, and that, by
+    ``collocations`` if they are given, stood beside the words of the sentence before.
     """
     masked = [
         [
