@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from s2lct.builder.annotations import Annotations
 from s2lct.builder.capabilities.schema import Capability, Form, SearchRule
 from s2lct.builder.inputs import Inputs
-from s2lct.builder.kept_models import KeptModels
+from s2lct.builder.kept_models import Confirmed, KeptModels
 from s2lct.builder.language.grammar import PhraseBank, shipped_attachments, shipped_bank
 from s2lct.builder.language.reach import has_referent, is_assertive, is_negative, is_reached
 from s2lct.builder.models import parsed_sentences
@@ -66,6 +66,7 @@ class FluentForm:
         composed: the seeds that may be made of sentences, by capability; see `compose.seeds_of`.
         whole: whether expansions and contrasts must have passed as a whole; see
             `may_be_published`.
+        kept_as: stands for all that decides what extends a sentence, apart from the sentence.
     """
 
     inputs: Inputs
@@ -78,6 +79,7 @@ class FluentForm:
     pools: dict[str, dict[str, Pool]] = field(default_factory=dict, init=False)
     composed: dict[str, dict[compose.Key, list[Seed]]] = field(default_factory=dict, init=False)
     whole: bool = True
+    kept_as: str = ""
 
     @property
     def is_unread(self) -> bool:
@@ -243,20 +245,26 @@ class FluentForm:
 
     def extend(self, sources: Sequence[Source]) -> dict[str, list[Extended]]:
         """The extensions of sentences, confirmed and judged, by the sentence's text."""
-        annotated = self.annotations is not None
-        found: dict[str, list[Extended]] = {}
         reached = [source for source in sources if self._may_reach(source.text)]
-        for confirmed in self.confirmed(reached, self._may_be_tried):
+        confirmed = self.models.extended(self.kept_as, reached, self._extended)
+        self.suggested.update({text: number for text, (number, _) in confirmed.items()})
+        found = {text: left for text, (_, left) in confirmed.items()}
+        return self._judged(sources, found) if self.inputs.config.precision else found
+
+    def _extended(self, sources: Sequence[Source]) -> Iterator[tuple[Source, Confirmed]]:
+        """The extensions of each sentence that leave its label; nobody annotated: best first."""
+        annotated = self.annotations is not None
+        by_text = {source.text: source for source in sources}
+        for confirmed in self.confirmed(sources, self._may_be_tried):
             left = choose.that_leave_label(
                 confirmed, annotated=annotated, scored=self.models.scores
             )
             for text, some in left.items():
-                self.suggested[text] = len(confirmed[text])
                 # Of one text from several origins the last one counts.
-                found[text] = list({each.extension.text: each for each in some}.values())
+                found = list({each.extension.text: each for each in some}.values())
                 if not annotated:
-                    found[text].sort(key=lambda each: -each.extension.score)
-        return self._judged(sources, found) if self.inputs.config.precision else found
+                    found.sort(key=lambda each: -each.extension.score)
+                yield by_text[text], (len(confirmed[text]), found)
 
     def _judged(
         self, sources: Sequence[Source], extended: Mapping[str, Sequence[Extended]]

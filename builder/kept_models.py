@@ -32,7 +32,7 @@ from s2lct.builder.models import (
     same_lengths,
 )
 from s2lct.builder.models.shipped import embedded_fingerprint
-from s2lct.builder.records import Token
+from s2lct.builder.records import Extended, Source, Token
 from s2lct.cache import Cache, predictions
 from s2lct.engines import Engine
 from s2lct.identity import package_fingerprint, source_fingerprint
@@ -42,8 +42,12 @@ AT_ONCE = 64
 Given = TypeVar("Given")
 Made = TypeVar("Made")
 Request = tuple[str, "frozenset[str] | None"]
+Confirmed = tuple[int, list[Extended]]
+"""How many extensions of a sentence were confirmed, and those that may be used."""
 _TOKENS = TypeAdapter(tuple[Token, ...])
 _WORDS = TypeAdapter(Words)
+_SOURCE = TypeAdapter(Source)
+_CONFIRMED = TypeAdapter(Confirmed)
 
 
 class LoadedModels:
@@ -156,6 +160,29 @@ class KeptModels:
         model = f"fitting words {self.mlm.fingerprint} {package_fingerprint()}"
         kept = predictions(self._cache, model, tags, found)
         return {tag: frozenset(json.loads(kept[tag])) - connectives() for tag in tags}
+
+    def extended(
+        self,
+        inputs: str,
+        sources: Sequence[Source],
+        extend: Callable[[Sequence[Source]], Iterator[tuple[Source, Confirmed]]],
+    ) -> dict[str, Confirmed]:
+        """What extends sentences, by their texts, which are distinct.
+
+        Args:
+            inputs: everything that it depends on, apart from the sentence.
+            sources: the sentences.
+            extend: finds it for those of which it is not kept.
+        """
+        keys = {_SOURCE.dump_json(source).decode(): source for source in sources}
+
+        def found(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+            key_of = {keys[key].text: key for key in missing}
+            for source, confirmed in extend([keys[key] for key in missing]):
+                yield key_of[source.text], _CONFIRMED.dump_json(confirmed)
+
+        kept = predictions(self._cache, f"extended {inputs}", list(keys), found)
+        return {keys[key].text: _CONFIRMED.validate_json(kept[key]) for key in keys}
 
 
 class _Kept:

@@ -67,7 +67,7 @@ def build_suite(config: BuildConfig) -> dict[str, dict[str, int]]:
                 families = paper_families(inputs, models, counted)
                 rows = {id: list(write.rows(group)) for id, group in families.items()}
             else:
-                rows = _fluent_rows(inputs, models, counted)
+                rows = _fluent_rows(inputs, recorded, models, counted)
         check_found(config, any(rows.values()))
         counts = {
             name: {"found": counted[name]["found"], "suggested": counted[name]["suggested"]}
@@ -171,7 +171,12 @@ def _built_before(
     return described
 
 
-def _fluent_rows(inputs: Inputs, models: KeptModels, counted: Mapping[str, Counter[str]]) -> Rows:
+def _fluent_rows(
+    inputs: Inputs,
+    recorded: Mapping[str, Any],
+    models: KeptModels,
+    counted: Mapping[str, Counter[str]],
+) -> Rows:
     config = inputs.config
     annotations = None
     if config.annotation_files:
@@ -184,10 +189,19 @@ def _fluent_rows(inputs: Inputs, models: KeptModels, counted: Mapping[str, Count
         chosen = [each for each in inputs.capabilities if config.is_annotated(each.id) == annotated]
         if not chosen:
             continue
-        form = FluentForm(inputs, chosen, models, annotations if annotated else None, counted)
+        read = annotations if annotated else None
+        kept_as = fingerprint_of([_of_sentences(recorded), annotated])
+        form = FluentForm(inputs, chosen, models, read, counted, kept_as=kept_as)
         families = fluent_families(form)
         rows |= {id: list(write.rows(group, form.annotations)) for id, group in families.items()}
     return rows
+
+
+def _of_sentences(recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a build decides about sentences, whatever seeds are made of them."""
+    of_seeds = {"capabilities", "capability_files", "seeds", "expansions"}
+    options = {name: one for name, one in recorded["options"].items() if name not in of_seeds}
+    return {**recorded, "options": options, "capabilities": ""}
 
 
 def fluent_families(form: FluentForm) -> dict[str, list[Family]]:

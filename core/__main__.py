@@ -18,6 +18,8 @@ def main() -> None:
     except KeyboardInterrupt:  # before the command began, or when it had ended
         print("Interrupted.", file=sys.stderr)
         sys.exit(130)
+    finally:
+        gc.freeze()  # or Python goes through all that models consist of once more before it ends
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import product
 from typing import NamedTuple
 
 from s2lct.builder.language.fluency import breaks_grammar, proper_words
@@ -185,26 +184,36 @@ def _chosen(
     per_seed: int,
     limits: tuple[int, int],
 ) -> dict[str, list[Expansion]]:
-    left = {id: list(some) for id, some in of_seed.items()}
+    left = {id: list(of_seed.get(id, ())) for id in seeds}
     chosen: dict[str, list[Expansion]] = {id: [] for id in seeds}
     used: Counter[Feature] = Counter()
-    # Single words would use up what is limited, and of them there are enough.
-    for only_several, id in product((True, False), [*seeds] * per_seed):
-        if len(chosen[id]) == per_seed:
-            continue
+    used_up: set[Feature] = set()
+
+    def take(id: str, only_several: bool) -> bool:
+        """Choose one more expansion of a seed; whether there was one."""
         candidates = [
             candidate
-            for candidate in left.get(id, ())
-            if (not only_several or candidate.length != SINGLE)
-            and all(used[each] < limits[0] for each in candidate.parts)
-            and all(used[each] < limits[1] for each in candidate.classes)
+            for candidate in left[id]
+            if not (only_several and candidate.length == SINGLE)
+            and used_up.isdisjoint(candidate.parts)
+            and used_up.isdisjoint(candidate.classes)
         ]
-        if candidates:
-            best = min(candidates, key=lambda candidate: candidate.rank(used))
-            left[id].remove(best)
-            chosen[id].append(best.expansion)
-            used.update([best.words, best.length, best.production])
-            used.update([*best.kinds, *best.parts, *best.classes])
+        if not candidates or len(chosen[id]) == per_seed:
+            return False
+        best = min(candidates, key=lambda candidate: candidate.rank(used))
+        left[id].remove(best)
+        chosen[id].append(best.expansion)
+        used.update([best.words, best.length, best.production])
+        used.update([*best.kinds, *best.parts, *best.classes])
+        used_up.update(each for each in best.parts if used[each] >= limits[0])
+        used_up.update(each for each in best.classes if used[each] >= limits[1])
+        return True
+
+    # Single words would use up what is limited, and of them there are enough.
+    for only_several in (True, False):
+        waiting = seeds
+        while waiting:
+            waiting = [id for id in waiting if take(id, only_several)]
     return chosen
 
 
