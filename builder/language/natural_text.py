@@ -380,6 +380,7 @@ def mend_mojibake(text: str) -> str:
 
 
 _ABBREVIATIONS = words("mr mrs ms dr jr sr st vs etc co inc no pa prof rev al")
+_SENTENCE_END = re.compile(r"[.!?][\"')\]]*\s")
 _SENTENCE_START = re.compile(r"""(\S*?)(?<!\.\.)([.!?])(["')\]]*)(\s+["'(\[]*)([a-z])""")
 _TITLE = re.compile(r"\b(?:mr|mrs|ms)\. [a-z]")
 _INITIALS = re.compile(r"(?<![\w.'])(?:[a-z]\. ?){2,}")
@@ -397,7 +398,8 @@ def sentence_case(text: str) -> str:
     )
     text = _FIRST_PERSON.sub("I", text)
     text = _TITLE.sub(lambda match: match[0].title(), text)
-    text = _SENTENCE_START.sub(_start_sentence, text)
+    if _SENTENCE_END.search(text):  # in most texts one ends only where they end
+        text = _SENTENCE_START.sub(_start_sentence, text)
     return capitalise_first(text)
 
 

@@ -8,11 +8,15 @@ says why where it does not.
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from s2lct.builder.language import listed
@@ -145,6 +149,26 @@ def _main_clause(draft: Draft) -> Clause:
     return Clause(subject, predicate, finite.start)
 
 
+class _Table:
+    """A table of lemminflect's of which only what is asked for is read: all of it takes a second.
+
+    Args:
+        path: of the table, packed lines that begin with a word and a comma.
+        load: lemminflect's reader of such files.
+    """
+
+    def __init__(self, path: str, load: Callable[[BytesIO], Mapping[str, Any]]) -> None:
+        self._load = load
+        self._lines: defaultdict[bytes, bytes] = defaultdict(bytes)
+        for line in gzip.decompress(Path(path).read_bytes()).splitlines(keepends=True):
+            self._lines[line[: line.index(b",")]] += line
+
+    def get(self, word: str, default: Any) -> Any:
+        """The table's entry of a word."""
+        lines = self._lines.get(word.encode(), b"")
+        return self._load(BytesIO(gzip.compress(lines, 1))).get(word, default)
+
+
 @cache
 def _lemminflect() -> tuple[Any, Any]:
     """Lemminflect's lemmas and inflections. The package itself would import spaCy: it waits."""
@@ -153,8 +177,12 @@ def _lemminflect() -> tuple[Any, Any]:
     package = importlib.util.module_from_spec(spec)
     present = sys.modules.setdefault("lemminflect", package)
     try:
-        lemmas = importlib.import_module("lemminflect.core.Lemmatizer").Lemmatizer()
-        inflections = importlib.import_module("lemminflect.core.Inflections").Inflections()
+        core = importlib.import_module("lemminflect.core.Lemmatizer")
+        lemmas = core.Lemmatizer()
+        lemmas.lemma_dict = _Table(lemmas.lemma_lu_fn, core.LemmaLUCodec.load)
+        core = importlib.import_module("lemminflect.core.Inflections")
+        inflections = core.Inflections()
+        inflections.infl_dict = _Table(inflections.infl_lu_fn, core.InflectionLUCodec.load)
     finally:
         if present is package:
             del sys.modules["lemminflect"]
