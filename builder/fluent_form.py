@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 from s2lct.builder.annotations import Annotations
 from s2lct.builder.capabilities.schema import Capability, Form, SearchRule
@@ -179,14 +179,19 @@ class FluentForm:
     ) -> list[Seed]:
         """The seeds of a capability, beside those of others; see `compose.seeds_of`."""
         form = capability.form("fluent")
+        known, lexicon = self.annotations, self.inputs.lexicon
+
+        def serves(text: str, *, grown: bool = False) -> bool:
+            return known is None or known.may_reach(served_id(capability.id, text, grown=grown))
+
         if capability.id not in self.pools:
             drawn = self.inputs.config.seed, capability.id
+            sentences = [each for each in self._that_may_serve if serves(each.text)]
             self.pools[capability.id] = {
-                name: Pool(self, rules, search.candidates(self._that_may_serve, rules, *drawn))
+                name: Pool(self, rules, search.candidates(sentences, rules, *drawn))
                 for name, rules in form.search.items()
             }
         pools = self.pools[capability.id]
-        known, lexicon = self.annotations, self.inputs.lexicon
 
         def accept(seed: Seed) -> bool:
             id = seed.id if seed.template else sentence_id(seed.text)
@@ -201,10 +206,6 @@ class FluentForm:
                 )
             )
 
-        def may_serve(source: Source, *, grown: bool = False) -> bool:
-            id = served_id(capability.id, source.text, grown=grown)
-            return known is None or known.may_reach(id)
-
         is_indexed = known is not None and known.reached is not None
         many = self.inputs.config.seeds >= QUICK_LOOK
         seeds = compose.seeds_of(
@@ -213,8 +214,8 @@ class FluentForm:
             pools,
             most=most or self.inputs.config.seeds,
             accept=accept,
-            may_serve=may_serve,
-            grows=partial(may_serve, grown=True) if is_indexed and many else None,
+            may_serve=lambda source: serves(source.text),
+            grows=(lambda source: serves(source.text, grown=True)) if is_indexed and many else None,
             used=used,
             most_of_suite=self.most_of_suite,
             composed=self.composed.setdefault(capability.id, {}),

@@ -10,8 +10,9 @@ Usage::
 Builds of the embedded corpus and of SST are made as if nothing were known, with all seeds that
 there are. Beside the annotations stand then, in a file whose first line is their SHA-256, the ids
 of every sentence and of every text with masks of which something was made that passes, of every
-phrase in that, and of every sentence in the seeds, and in the expansions, of a capability: nothing
-else is tried, and models are asked about nothing else. Run it again whenever annotations were
+phrase in that, and of every sentence in the seeds, and in the expansions, of a capability, as its
+author wrote it and as it stands there: nothing else is tried, and models are asked about nothing
+else. Run it again whenever annotations were
 added; until then builds are slower and know less well of which seeds there are expansions.
 """
 
@@ -79,7 +80,8 @@ class Recording(fluent_form.FluentForm):
         for capability, of_key in self.composed.items():
             for key in (key for key, made in of_key.items() if made):
                 for _, sentence, form in key:
-                    self.reached.update((sentence_id(sentence), served_id(capability, form)))
+                    self.reached.add(sentence_id(sentence))
+                    self.reached.update(served_id(capability, text) for text in (sentence, form))
         return seeds
 
     def choose(
