@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import gc
 import sys
+from importlib import import_module
 
 
 def main() -> None:
     """Entry point of the ``s2lct`` command."""
-    # What a command makes is many small records that refer to each other in no circle: by default
-    # Python looks for one so often that it takes a sixth of a build.
+    # Records refer to each other in no circle: looking for one would take a sixth of a build.
     gc.set_threshold(100_000, 50, 100)
     try:
-        from s2lct.cli.main import main as run
-
-        run()
+        import_module("s2lct.cli.main").main()
     except KeyboardInterrupt:  # before the command began, or when it had ended
         print("Interrupted.", file=sys.stderr)
         sys.exit(130)
     finally:
-        gc.freeze()  # or Python goes through all that models consist of once more before it ends
+        gc.freeze()  # nor is there anything to look for in the models when it ends
 
 
 if __name__ == "__main__":
