@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from pydantic import Field, SkipValidation
 
-from s2lct.builder.config import BuildConfig
 from s2lct.command import Capabilities, Count, EngineName, RandomSeed, command
 from s2lct.errors import OptionError
 from s2lct.labels import PROMPTS
 
 if TYPE_CHECKING:
     from s2lct.builder.capabilities.schema import Capability
+    from s2lct.builder.config import BuildConfig
     from s2lct.builder.curation.curate import Curated
 
 of_corpus = partial(typer.Option, rich_help_panel="Corpus")
@@ -187,6 +187,7 @@ def build(
 def _config(given: dict[str, Any]) -> BuildConfig:
     """The settings of a build; what is not given has defaults that depend on what is."""
     from s2lct.builder.capabilities.files import capability_files
+    from s2lct.builder.config import BuildConfig
 
     names = given.pop("capability")
     files = tuple(Path(name) for name in names if name.endswith((".yaml", ".yml")))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,10 +19,10 @@ from s2lct.dataset_script.hub import (
     require_repo,
 )
 from s2lct.errors import PublishError
-from s2lct.suite.cases import published_suite
-from s2lct.suite.read import WrittenSuite, read_suite
-from s2lct.suite.tables import SUITE_FILE, example_of
 from s2lct.suite.versions import Version, changelog_with, compare, counted
+
+if TYPE_CHECKING:
+    from s2lct.suite.read import WrittenSuite
 
 CHANGELOG = "CHANGELOG.md"
 _DATA = "data/"
@@ -45,6 +45,8 @@ def publish_dataset(
 ) -> list[str]:
     """Publish a suite: one commit, one tag, a changelog."""
     from s2lct.builder.verify import verify_suite
+    from s2lct.suite.cases import published_suite
+    from s2lct.suite.read import read_suite
 
     require_repo("--repo", repo)
     wanted = Version.read(version) if version else None
@@ -93,6 +95,8 @@ def publish_dataset(
 
 def _files(suite: WrittenSuite, repo: str, version: Version) -> dict[str, bytes]:
     """The suite's files as a version in a repository."""
+    from s2lct.suite.tables import SUITE_FILE, example_of
+
     options = {
         name: [_portable(part) for part in value] if isinstance(value, list) else _portable(value)
         for name, value in suite.described["options"].items()
