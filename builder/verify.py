@@ -152,9 +152,9 @@ def is_licensed(production: Mapping[str, Any], tags: Sequence[str]) -> bool:
 
 
 def is_part(used: str, text: str) -> bool:
-    """Whether it is a sentence, or a sentence out of which whole words were taken."""
-    left = iter(_WORD.findall(text))
-    return used != "" and all(word in left for word in _WORD.findall(used))
+    """Whether it is a sentence, or one out of which whole words were taken, capitals aside."""
+    left = iter(_WORD.findall(text.lower()))
+    return used != "" and all(word in left for word in _WORD.findall(used.lower()))
 
 
 def _label_faults(row: Row, form: Form) -> Iterator[str]:

@@ -40,6 +40,7 @@ from s2lct.builder.records import Extended, Extension, InsertedWord, ParsedSente
 from s2lct.builder.stages import choose, judge
 from s2lct.builder.stages.judge import WEIGHTS, Judge
 from s2lct.files import as_json_lines, write_bytes, write_text
+from s2lct.suite.tables import without
 
 AT_ONCE = 2_000
 PARTS = 5
@@ -112,9 +113,7 @@ def read_cases(path: Path) -> Iterator[Row]:
             last = inserted[-1].end if inserted else 0
             if match := re.compile(rf"\b{re.escape(word)}\b").search(text, last):
                 inserted.append(InsertedWord(word, "", match.start(), match.end()))
-        base = text
-        for word in reversed(inserted):
-            base = base[: word.start] + base[word.end :].lstrip(" ")
+        base = without(text, [(word.start, word.end) for word in inserted])
         base = re.sub(r" +([.,!?;:])", r"\1", base)
         if not inserted or any(" " in word.word for word in inserted):
             continue

@@ -273,8 +273,10 @@ def _where(file: str, row: Row, number: int) -> str:
 def without(text: str, inserted: Sequence[tuple[int, int]]) -> str:
     """A text without its inserted words, from start to end, and the space that came with each.
 
-    What begins with a comma came without one.
+    What begins with a comma came without one. Words that began the text with a capital leave it to
+    what begins the text without them: *At times, it works.* is *It works.*
     """
+    has_capital = text[:1].isupper() and any(start == 0 for start, _ in inserted)
     for start, end in sorted(inserted, reverse=True):
         if text[start : start + 1] == ",":
             pass
@@ -283,4 +285,7 @@ def without(text: str, inserted: Sequence[tuple[int, int]]) -> str:
         elif text[start - 1 : start] == " ":
             start -= 1
         text = text[:start] + text[end:]
+    # What has a capital of its own keeps its first letter: iPod.
+    if has_capital and text.split(" ", 1)[0].islower():
+        text = text[0].upper() + text[1:]
     return text

@@ -47,6 +47,7 @@ TEXTS = [
     *(f"The {noun} makes a dull evening." for noun in NOUNS),
     *(f"This {noun} can see the mess." for noun in NOUNS),
 ]
+OPENINGS = ["In fact,", "At times", "Here,"]
 PRODUCTION = Production("NP", ("DT", "NN"), ("DT", "JJ", "NN"), 0.1)
 
 
@@ -94,7 +95,12 @@ def drawn(pool: Sequence[Source], form: Form = WORDED, most: int = 1_000) -> lis
 
 
 def extended(base: Source, place: int, word: str) -> Extension:
-    """The sentence with a word before one of its tokens."""
+    """The sentence with a word before one of its tokens, or with a phrase that opens it."""
+    if place == 0:
+        text = f"{word} {base.text[0].lower()}{base.text[1:]}"
+        inserted = InsertedWord(word, "PP", 0, len(word))
+        assert without(text, [(0, len(word))]) == base.text
+        return Extension(text, (inserted,), "attested", PRODUCTION)
     at = base.parsed.tokens[place].start
     spaced = base.text[at - 1 : at] == " "
     start = at if spaced else at + 1
@@ -107,8 +113,9 @@ def extended(base: Source, place: int, word: str) -> Extension:
 @st.composite
 def insertions(draw: st.DrawFn) -> tuple[Source, Extension]:
     base = draw(st.sampled_from(SOURCES))
-    place = draw(st.integers(1, len(base.parsed.tokens) - 1))
-    return base, extended(base, place, draw(st.sampled_from(["old", "indeed", "is", "The"])))
+    place = draw(st.integers(0, len(base.parsed.tokens) - 1))
+    words = ["old", "indeed", "is", "The"] if place else OPENINGS
+    return base, extended(base, place, draw(st.sampled_from(words)))
 
 
 @given(st.sampled_from(load_capabilities()), insertions())
@@ -130,6 +137,19 @@ def test_an_expansion_without_its_inserted_words_is_its_seed(
         assert [word.word for word in made.inserted] == [w.word for w in extension.inserted]
         assert all(made.text[word.start : word.end] == word.word for word in made.inserted)
         assert without(made.text, [(w.start, w.end) for w in made.inserted]) == seed.text
+
+
+@given(st.sampled_from(SOURCES), st.sampled_from(OPENINGS))
+def test_what_opens_a_sentence_opens_a_case_or_is_in_none(base: Source, opening: str) -> None:
+    extension = extended(base, 0, opening)
+    form = form_of("{N} No.", "I think that {N|clause}.", 'They wrote, "{N}"')
+    found = {}
+    for number, template in enumerate(form.templates):
+        one = form.model_copy(update={"templates": [template]})
+        (seed,) = drawn([base], one, most=1)
+        made = expansion_of(seed, template, "N", extension, parsed(extension.text))
+        found[number] = made and made.text
+    assert found == {0: f"{extension.text} No.", 1: None, 2: None}
 
 
 POOLS = st.lists(st.sampled_from(SOURCES), max_size=12, unique_by=lambda one: one.text)

@@ -281,3 +281,15 @@ def test_words_and_phrases_with_a_comma_go_without_a_trace(
         text += (" " if text and word != "." else "") + word
     expected = " ".join(words) + "."
     assert without(text, data.draw(st.permutations(inserted))) == expected.lstrip()
+
+
+@given(st.lists(st.from_regex("[A-Za-z][a-z'-]*,?", fullmatch=True), min_size=1), WORDS)
+def test_words_that_begin_a_text_leave_their_capital_to_what_follows(
+    first: list[str], rest: list[str]
+) -> None:
+    opening, left = " ".join(first), " ".join(rest)
+    text = f"{opening} {left}."
+    capital = left[0].upper() if opening[0].isupper() else left[0]
+    assert without(text, [(0, len(opening))]) == f"{capital}{left[1:]}."
+    assert without(f"So {text}", [(3, 3 + len(opening))]) == f"So {left}."
+    assert without(f"{opening} iPods", [(0, len(opening))]) == "iPods"

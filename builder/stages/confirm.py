@@ -95,7 +95,9 @@ def _as_tagged(
         inserted.append(word)
         inside.update(numbers)
     rest = [token for n, token in enumerate(tokens) if n not in inside]
-    if [(t.text, t.tag) for t in rest] != [(t.text, t.tag) for t in base.parsed.tokens]:
+    # Behind a phrase that opens the extension, its first word has no capital.
+    own, others = ([(t.text.lower(), t.tag) for t in each] for each in (base.parsed.tokens, rest))
+    if own != others:
         return None
     if tuple(inserted) == extension.inserted:
         return extension

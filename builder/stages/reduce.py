@@ -2,6 +2,7 @@
 
 Where a production of the sentence's parse stands in the reference grammar, and stands there without
 one of its modifiers too, the shortened sentence is a seed's, and the author's own is its expansion.
+Where an adjunct opens the sentence, what follows takes over its capital: *At times, it works.*
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from itertools import combinations, pairwise
 from s2lct.builder.language.fluency import DEGREE, clashes
 from s2lct.builder.language.grammar import WORD_TAGS, Node, ReferenceGrammar, connectives
 from s2lct.builder.language.lexicon import POSTDETERMINERS, Lexicon
+from s2lct.builder.language.reach import has_referent
 from s2lct.builder.records import (
     Extension,
     InsertedWord,
@@ -21,6 +23,7 @@ from s2lct.builder.records import (
     Production,
     Token,
 )
+from s2lct.suite.tables import without
 
 Attachment = tuple[str, str]
 """The lemma of a head and the word that opens a phrase on it: ("suffer", "from")."""
@@ -189,7 +192,7 @@ def _stays(
     if child.label in ("PP", "SBAR", "VP"):
         head = head_of(tokens, node, number)
         if first == "of" or head is None:
-            return True
+            return first == "of" or child.start > 0
         return attached.get((head, first), 0.0) > MOST_OF_A_HEAD
     return False
 
@@ -207,7 +210,7 @@ def _is_needed(tokens: Sequence[Token], node: Node, number: int) -> bool:
         )
         return not is_before and _PREDICATES.isdisjoint({*labels[:number]} - {"ADVP"})
     first = tokens[child.start].text.lower()
-    around = {token.text for token in tokens[child.start - 1 : child.end + 1]}
+    around = {token.text for token in tokens[max(child.start - 1, 0) : child.end + 1]}
     return (
         (child.is_word and WORD_TAGS.isdisjoint(labels[number + 1 :]))
         or child.label == "NN"
@@ -248,6 +251,8 @@ def _without(
             return None
         first -= 1
         last += last < len(labels) and labels[last] == ","
+    elif node.children[number].start == 0:
+        last += labels[last : last + 1] == (",",)
     rest = labels[:first] + labels[last:]
     adjoined = rest == (node.label,) and grammar.counts.get((node.label, labels))
     if not rest or not (adjoined or grammar.counts.get((node.label, rest))):
@@ -267,19 +272,32 @@ def _cut(
 ) -> Reduction | None:
     """The sentence without some of its words; None where they cannot go."""
     tokens, labels = sentence.tokens, node.child_labels
-    if start == 0 or len(tokens) - (end - start) < LEAST_REMAINING:
+    if len(tokens) - (end - start) < LEAST_REMAINING:
         return None
     follows = tokens[end].text if end < len(tokens) else "."
-    if clashes(tokens[start - 1].text, follows):
+    if start and clashes(tokens[start - 1].text, follows):
         return None
-    cut_from, cut_to = tokens[start - 1].end, tokens[end - 1].end
-    text = sentence.text[:cut_from] + sentence.text[cut_to:]
-    removed = sentence.text[tokens[start].start : cut_to]
+    cut_from, cut_to = tokens[start].start, tokens[end - 1].end
+    text, removed = without(sentence.text, [(cut_from, cut_to)]), sentence.text[cut_from:cut_to]
+    if not start and not _may_open(sentence, node.label, rest, end, text):
+        return None
     production = Production(
         node.label, rest, labels, round(grammar.probability(node.label, labels), 8)
     )
     label = node.children[number].label
     return Reduction(text, removed, label, start, end, node, number, production)
+
+
+def _may_open(
+    sentence: ParsedSentence, label: str, rest: Sequence[str], end: int, text: str
+) -> bool:
+    """Whether what is left of a sentence whose first words are taken out can open it.
+
+    It is a clause from its subject on, or clauses, and its *it* does not stand for what is gone.
+    """
+    left = ParsedSentence(text, sentence.tokens[end:], "")
+    is_clause = label == "S" and rest[0] in ("NP", "S")
+    return is_clause and has_referent(text, left) >= has_referent(text, sentence)
 
 
 def shortened(
@@ -292,13 +310,13 @@ def shortened(
 ) -> dict[str, tuple[Extension, ...]]:
     """Shorter forms of an author's sentence, the shortest first, each with what extends it.
 
-    Up to `MOST_LEFT_OUT` parts are left out; the extensions have one or two of them back. The
-    arguments are those of `reductions`.
+    Up to `MOST_LEFT_OUT` parts are left out; the extensions have one or two of them back. Of
+    connectives only one that opens the sentence is. The arguments are those of `reductions`.
     """
     found = [
         reduction
         for reduction in reductions(sentence, grammar, lexicon, attached, of_others=of_others)
-        if reduction.removed.strip(", ").lower() not in connectives()
+        if not reduction.first or reduction.removed.strip(", ").lower() not in connectives()
     ]
     parts = sorted(found, key=lambda reduction: reduction.first)
     shorter: dict[str, tuple[Extension, ...]] = {}
@@ -331,8 +349,9 @@ def paired(text: str, extensions: Sequence[Extension]) -> list[Extension]:
         for (second_at, second_text), second in single:
             if first_at >= second_at:
                 continue
-            longer = text[:first_at] + first_text + text[first_at:second_at]
-            longer += second_text + text[second_at:]
+            # The first has the sentence's first letter as it is behind a phrase that opens it.
+            place = second_at + len(first_text)
+            longer = first.text[:place] + second_text + first.text[place:]
             (word,), (behind,) = first.inserted, second.inserted
             behind = replace(
                 behind, start=behind.start + len(first_text), end=behind.end + len(first_text)
@@ -370,24 +389,19 @@ def _insertion(text: str, extension: Extension) -> tuple[int, str]:
     return at, extension.text[at : at + added]
 
 
-def _without_parts(sentence: ParsedSentence, removed: Sequence[Reduction]) -> str:
-    """The sentence without some of its parts, which stand apart, from left to right."""
-    text, last = "", 0
-    for part in removed:
-        text += sentence.text[last : sentence.tokens[part.first - 1].end]
-        last = sentence.tokens[part.last - 1].end
-    return text + sentence.text[last:]
+def _without_parts(
+    sentence: ParsedSentence, removed: Sequence[Reduction], end: int | None = None
+) -> str:
+    """The sentence, as far as a character of it, without some of its parts, which stand apart."""
+    tokens = sentence.tokens
+    places = [(tokens[part.first].start, tokens[part.last - 1].end) for part in removed]
+    return without(sentence.text[:end], places)
 
 
 def _attested(sentence: ParsedSentence, kept: int, parts: Sequence[Reduction]) -> Extension:
     """The sentence without some parts, as what extends it by one of them."""
     back, removed = parts[kept], [part for n, part in enumerate(parts) if n != kept]
     text = _without_parts(sentence, removed)
-    start = sentence.tokens[back.first].start
-    start -= sum(
-        sentence.tokens[part.last - 1].end - sentence.tokens[part.first - 1].end
-        for part in removed
-        if part.first < back.first
-    )
+    start = len(_without_parts(sentence, parts[:kept], sentence.tokens[back.first].start))
     word = InsertedWord(back.removed, back.label, start, start + len(back.removed))
     return Extension(text, (word,), "attested", back.production)

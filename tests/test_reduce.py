@@ -1,0 +1,106 @@
+"""Author's sentences are shortened by phrases that open them, and extended by these again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from itertools import product
+
+import pytest
+
+from s2lct.builder.language.grammar import WORD_TAGS, ReferenceGrammar, shipped_attachments
+from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.models import load_parser, load_tagger, parsed_sentences
+from s2lct.builder.records import Extension, ParsedSentence, Sentence, Source
+from s2lct.builder.stages.confirm import confirmed_all
+from s2lct.builder.stages.reduce import Attachment, paired, shortened
+from s2lct.suite.tables import without
+
+pytestmark = pytest.mark.shipped_models
+
+OPENED = list(
+    product(
+        ["At times, ", "As a director, ", "In fact, ", "In the middle of the film, ", "At times "],
+        [
+            "the film is very dull in the final scene",
+            "Smith is really at her best here",
+            "actors look bored in the final scene",
+            "it works very well",
+            "I laughed and the audience laughed in the final scene",
+        ],
+    )
+)
+
+
+@cache
+def known() -> tuple[ReferenceGrammar, Lexicon, Mapping[Attachment, float]]:
+    return ReferenceGrammar.load(), Lexicon.load(), shipped_attachments()
+
+
+def parsed(*texts: str) -> list[ParsedSentence]:
+    return [one for one in parsed_sentences(texts, load_tagger(), load_parser()) if one]
+
+
+def forms_of(text: str) -> dict[str, tuple[Extension, ...]]:
+    (sentence,) = parsed(text)
+    return shortened(sentence, *known())
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("At times, the film works.", "The film works."),
+        ("As a director, Smith is funny.", "Smith is funny."),
+        ("In fact, iPods are dull.", "iPods are dull."),
+        ("At times the film is dull.", "The film is dull."),
+        ("As a film, it works well.", "It works well."),
+        ("With great charm, the film works.", None),  # an opinion
+        ("In this film, nobody gets it right.", None),  # what is "it", without the film?
+        ("In the middle are three dull songs.", None),
+        ("In short, go and see this film.", None),
+        ("Of the two, the film is dull.", None),
+        ("Old films are dull.", None),
+    ],
+)
+def test_a_neutral_adjunct_that_opens_a_sentence_may_go(text: str, left: str | None) -> None:
+    found = forms_of(text)
+    assert left is None or left in found
+    opened = [each for some in found.values() for each in some if each.inserted[0].start == 0]
+    assert bool(opened) == (left is not None)
+    for extension in opened:
+        assert extension.text == text
+        (phrase,) = extension.inserted
+        assert text.startswith(f"{phrase.word} ")
+
+
+def test_a_form_is_what_extends_it_without_what_was_inserted() -> None:
+    opened, pairs = set(), 0
+    sentences = parsed(*(f"{opening}{rest}." for opening, rest in OPENED))
+    for sentence, (_, rest) in zip(sentences, OPENED, strict=True):
+        text = sentence.text
+        found = shortened(sentence, *known())
+        for form, extensions in found.items():
+            assert form[0].isupper()
+            for each in (*extensions, *paired(form, extensions)):
+                assert all(each.text[w.start : w.end] == w.word for w in each.inserted)
+                assert without(each.text, [(w.start, w.end) for w in each.inserted]) == form
+                pairs += len(each.inserted) > 1 and each.inserted[0].start == 0
+        whole = f"{rest[0].upper()}{rest[1:]}."
+        if whole in found:
+            assert text in [each.text for each in found[whole]]
+            opened.add(text)
+    assert len(opened) > len(OPENED) / 2
+    assert pairs > len(opened)
+
+
+def test_an_opened_sentence_is_confirmed_with_tags_of_its_own() -> None:
+    text = "At times, the film is dull in the final scene."
+    found = forms_of(text)
+    (base,) = parsed("The film is dull in the final scene.")
+    source = Source(Sentence("made", "1", text, "negative"), base)
+    grammar, lexicon, _ = known()
+    family = source, found[base.text]
+    (confirmed,) = confirmed_all(
+        [family], load_tagger(), load_parser(), lexicon, grammar, WORD_TAGS
+    )
+    assert text in [each.extension.text for each in confirmed]
