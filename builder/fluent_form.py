@@ -349,7 +349,7 @@ class FluentForm:
 
     @cached_property
     def _fitting(self) -> Mapping[str, frozenset[str]]:
-        return self.models.fitting(self.inputs.mask_tags)
+        return extend.fitting(self.models.mlm, self.inputs.mask_tags, self.inputs.lexicon)
 
     def _may_be_tried(self, extension: Extension, label: Label) -> bool:
         """Whether annotators passed an extension; so it is without any."""
@@ -392,31 +392,31 @@ class FluentForm:
         return found
 
     def expand(
-        self,
-        capability: Capability,
-        seeds: Sequence[Seed],
-        extended: Mapping[str, Sequence[Extended]],
+        self, seeds: Mapping[str, Sequence[Seed]], extended: Mapping[str, Sequence[Extended]]
     ) -> list[Expansion]:
-        """The expansions of a capability's seeds that may be chosen, by what was extended."""
+        """The expansions of each capability's seeds that may be chosen, by what was extended."""
         wanted = self.inputs.config.expansions * LIKELIEST_FOR_AN_EXPANSION
-        form = capability.form("fluent")
-        taken = {seed.text for seed in seeds}
+        taken = {(seed.capability, seed.text) for group in seeds.values() for seed in group}
         made: list[Expansion] = []
-        for seed in seeds:
+        of_forms = ((c.form("fluent"), seed) for c in self.capabilities for seed in seeds[c.id])
+        for form, seed in of_forms:
             template = form.templates[seed.number]
             negative = is_negative(seed.template)
             for slot, source in zip(seed.slots, seed.sources, strict=True):
-                self.counts[capability.id]["suggested"] += self.suggested[source.text]
+                self.counts[seed.capability]["suggested"] += self.suggested[source.text]
                 tried = extended.get(source.text, ())
+                own = {each.text for each in source.extensions}
                 for longer in tried[:wanted] if self.annotations is None else tried:
                     label, parsed = source.sentence.label, longer.parsed
+                    if longer.extension.origin == "attested" and longer.extension.text not in own:
+                        continue  # the author of another sentence with this shorter form wrote it
                     if not search.still_meets(form, label, parsed, self.inputs.lexicon):
                         continue
                     if negative and is_assertive(longer.extension.inserted):
                         continue
                     expansion = compose.expansion_of(seed, template, slot, longer.extension, parsed)
-                    if expansion is not None and expansion.text not in taken:
-                        taken.add(expansion.text)
+                    if expansion and (seed.capability, expansion.text) not in taken:
+                        taken.add((seed.capability, expansion.text))
                         made.append(expansion)
         return made
 

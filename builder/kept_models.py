@@ -17,8 +17,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
-from s2lct.builder.language.grammar import connectives
-from s2lct.builder.language.lexicon import Lexicon, fitting_words, scores
+from s2lct.builder.language.lexicon import scores
 from s2lct.builder.models import (
     EMBEDDED,
     ConstituencyParser,
@@ -35,7 +34,7 @@ from s2lct.builder.models.shipped import embedded_fingerprint
 from s2lct.builder.records import Extended, Source, Token
 from s2lct.cache import Cache, predictions
 from s2lct.engines import Engine
-from s2lct.identity import package_fingerprint, source_fingerprint
+from s2lct.identity import source_fingerprint
 
 AT_ONCE = 64
 """Texts that a worker is asked about together."""
@@ -148,18 +147,6 @@ class KeptModels:
 
         found = predictions(self._cache, self._scorers, asked, scored)
         return [tuple(json.loads(found[text])) for text in asked]
-
-    def fitting(self, tags: Sequence[str]) -> dict[str, frozenset[str]]:
-        """The words for masks that may be inserted with each tag; see `fitting_words`."""
-
-        def found(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-            words, lexicon = tuple(self.mlm.words), Lexicon.load()
-            for tag in missing:
-                yield tag, json.dumps([*fitting_words(words, tag, lexicon)]).encode()
-
-        model = f"fitting words {self.mlm.fingerprint} {package_fingerprint()}"
-        kept = predictions(self._cache, model, tags, found)
-        return {tag: frozenset(json.loads(kept[tag])) - connectives() for tag in tags}
 
     def extended(
         self,

@@ -210,13 +210,7 @@ def fluent_families(form: FluentForm) -> dict[str, list[Family]]:
     used: dict[str, Source] = {
         source.text: source for group in seeds.values() for seed in group for source in seed.sources
     }
-    extended = form.extend(list(used.values()))
-    expansions = [
-        expansion
-        for each in form.capabilities
-        for expansion in form.expand(each, seeds[each.id], extended)
-    ]
-    return form.choose(seeds, expansions)
+    return form.choose(seeds, form.expand(seeds, form.extend(list(used.values()))))
 
 
 def paper_families(

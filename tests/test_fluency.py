@@ -24,7 +24,7 @@ from s2lct.builder.inputs import Inputs
 from s2lct.builder.kept_models import KeptModels, LoadedModels
 from s2lct.builder.language.fluency import breaks_grammar, takes_an
 from s2lct.builder.language.grammar import ReferenceGrammar
-from s2lct.builder.language.lexicon import Lexicon, fitting_words, scores
+from s2lct.builder.language.lexicon import Lexicon, scores
 from s2lct.builder.models import parsed_sentences
 from s2lct.builder.records import (
     Extension,
@@ -82,7 +82,6 @@ def fluent_form() -> FluentForm:
         parser=PARSER,
         mlm=mlm,
         scores=scores,
-        fitting=lambda tags: {tag: fitting_words(tuple(mlm.words), tag, lexicon) for tag in tags},
     )
     loaded = cast(LoadedModels, models)
     inputs = Inputs(config, load_domain("film"), (), (), lexicon, GRAMMAR, loaded, {})

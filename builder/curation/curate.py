@@ -179,12 +179,7 @@ class Draw:
         config = self._form.inputs.config.model_copy(update={"expansions": READ_FOR_A_SEED})
         inputs = replace(self._form.inputs, config=config)
         form = replace(self._form, inputs=inputs, annotations=annotations, whole=False)
-        extended = _extended(form, seeds, annotations)
-        expansions = [
-            each
-            for capability in form.capabilities
-            for each in form.expand(capability, seeds[capability.id], extended)
-        ]
+        expansions = form.expand(seeds, _extended(form, seeds, annotations))
         found: dict[str, Candidate] = {}
 
         def add(case: Seed | Expansion, shows: str, labels: Sequence[Label]) -> None:

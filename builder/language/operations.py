@@ -150,12 +150,7 @@ def _main_clause(draft: Draft) -> Clause:
 
 
 class _Table:
-    """A table of lemminflect's of which only what is asked for is read: all of it takes a second.
-
-    Args:
-        path: of the table, packed lines that begin with a word and a comma.
-        load: lemminflect's reader of such files.
-    """
+    """A table of lemminflect's of which its reader gets only what is asked: all takes a second."""
 
     def __init__(self, path: str, load: Callable[[BytesIO], Mapping[str, Any]]) -> None:
         self._load = load

@@ -21,6 +21,7 @@ from s2lct.builder.language.grammar import (
     connectives,
     neighbour,
 )
+from s2lct.builder.language.lexicon import Lexicon, fitting_words
 from s2lct.builder.models import MaskedLanguageModel
 from s2lct.builder.records import (
     Extension,
@@ -44,6 +45,14 @@ ABOUT_GROUPS = words(
     "transgender white"
 )
 """Not inserted: a case about a film does not become one about a group of people, or about sex."""
+
+
+def fitting(
+    mlm: MaskedLanguageModel, tags: Sequence[str], lexicon: Lexicon
+) -> dict[str, frozenset[str]]:
+    """The words for masks that may be inserted with each tag; see `fitting_words`."""
+    words = tuple(mlm.words)
+    return {tag: fitting_words(words, tag, lexicon) - connectives() for tag in tags}
 
 
 def masked_extensions(
