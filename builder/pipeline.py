@@ -24,7 +24,7 @@ from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import EMBEDDED, parsed_sentences
 from s2lct.builder.neutral import read_neutral
-from s2lct.builder.records import Expansion, Family, Seed, Source
+from s2lct.builder.records import Expansion, Family, Seed, sources_of
 from s2lct.builder.stages import choose, compose, confirm, search
 from s2lct.builder.stages.compose import PAIRINGS
 from s2lct.builder.stages.mask import fill, mask
@@ -207,10 +207,8 @@ def _of_sentences(recorded: Mapping[str, Any]) -> dict[str, Any]:
 def fluent_families(form: FluentForm) -> dict[str, list[Family]]:
     """The families of each capability."""
     seeds = form.compose_all()
-    used: dict[str, Source] = {
-        source.text: source for group in seeds.values() for seed in group for source in seed.sources
-    }
-    return form.choose(seeds, form.expand(seeds, form.extend(list(used.values()))))
+    extended = form.extend(list(sources_of(seeds).values()))
+    return form.choose(seeds, form.expand(seeds, extended))
 
 
 def paper_families(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from s2lct.builder.language.grammar import Node, read_tree
@@ -240,6 +240,16 @@ class Family:
         """The labels that pass the contrasts."""
         contrast = self.contrasts.get(self.seed.id)
         return contrast.labels if isinstance(contrast, Seed) else ()
+
+
+def sources_of(seeds: Mapping[str, Sequence[Seed]]) -> dict[str, Source]:
+    """What seeds are made of, by text, each with what authors wrote who have it as shorter form."""
+    found: dict[str, Source] = {}
+    for source in (source for group in seeds.values() for seed in group for source in seed.sources):
+        known = found.get(source.text, source).extensions
+        extensions = tuple(dict.fromkeys((*known, *source.extensions)))
+        found[source.text] = replace(source, extensions=extensions)
+    return found
 
 
 def sentence_id(text: str) -> str:

@@ -90,6 +90,20 @@ def test_load_dataset_reads_every_config_and_rows_are_linked(
     assert verify_suite(suite_folder) == []
 
 
+def test_a_case_has_no_words_of_another_author(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.csv"
+    parts = (" in this phone", " in this camera", " in this radio")
+    texts = [f"The battery{part} is terrible." for part in parts]
+    corpus.write_text("text,label\n" + "".join(f"{text},negative\n" for text in texts))
+    build_suite(config_for(corpus, tmp_path / "suite", capabilities=("LC4",), domain="product"))
+    assert verify_suite(tmp_path / "suite") == []
+    rows = [row for row in rows_in(tmp_path / "suite") if row["origin"] == "attested"]
+    assert rows
+    for row in rows:
+        ((word,), (source,)) = row["inserted"], row["sources"]
+        assert word["word"] in source["text"]
+
+
 def test_the_paper_form(corpus_path: Path, tmp_path: Path) -> None:
     inserted = []
     for number, words in enumerate((None, "any")):

@@ -20,7 +20,14 @@ from s2lct.builder.curation.language_models import LanguageModel
 from s2lct.builder.curation.sheets import Candidate, read_sheets, take_answers, unread, write_sheets
 from s2lct.builder.fluent_form import FluentForm
 from s2lct.builder.pipeline import check_found, kept_models, read_inputs
-from s2lct.builder.records import Expansion, Extended, Extension, Seed, sentence_id
+from s2lct.builder.records import (
+    Expansion,
+    Extended,
+    Extension,
+    Seed,
+    sentence_id,
+    sources_of,
+)
 from s2lct.builder.stages import choose
 from s2lct.errors import BuildError
 from s2lct.files import check_folder_out, locked
@@ -237,9 +244,7 @@ def _extended(
     form: FluentForm, seeds: Mapping[str, Sequence[Seed]], annotations: Annotations
 ) -> dict[str, list[Extended]]:
     """Extensions of the seeds' sentences: the likeliest, and those that passed."""
-    used = {
-        source.text: source for group in seeds.values() for seed in group for source in seed.sources
-    }
+    used = sources_of(seeds)
 
     def is_good(extension: Extension, label: Label) -> bool:
         return not annotations.is_hopeful and annotations.passes(extension.id, {label})

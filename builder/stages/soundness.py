@@ -11,7 +11,7 @@ from functools import partial
 
 from s2lct.builder.language import listed
 from s2lct.builder.language.fluency import proper_words
-from s2lct.builder.language.grammar import Node, ReferenceGrammar
+from s2lct.builder.language.grammar import Node, ReferenceGrammar, connectives
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.records import ParsedSentence, Token
 from s2lct.builder.stages.search import is_complete_sentence
@@ -32,9 +32,12 @@ def is_sound(parsed: ParsedSentence, label: Label, grammar: ReferenceGrammar) ->
 
     Its productions are known, its verbs agree, its subjects have their articles (not *key card
     stopped working*), and clauses side by side have a conjunction. It does not say which of several
-    faults or merits a thing is (*the graphics are the only flaw*), which no denial takes back; and
-    it calls nothing anything (*it is rugged*) if its label is neutral.
+    faults or merits a thing is (*the graphics are the only flaw*), which no denial takes back; it
+    does not go on from another (*However, …*); and it calls nothing anything (*it is rugged*) if
+    its label is neutral.
     """
+    if any(parsed.text.lower().startswith(f"{each},") for each in connectives()):
+        return False
     tree, tokens = parsed.tree, parsed.tokens
     phrases = [node for node in tree.nodes() if not node.is_word]
     return (tree.label == "NP" or is_complete_sentence(parsed)) and not any(
