@@ -6,6 +6,7 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -56,9 +57,10 @@ def build_suite(config: BuildConfig) -> dict[str, dict[str, int]]:
     if config.overwrite or not (out / SUITE_FILE).is_file():
         check_only_ours(out, files_of_suite(out), option="--out")
     inputs = read_inputs(config)
-    recorded = inputs.recorded | {"verdicts": [sha256_of(path) for path in config.annotation_files]}
+    verdicts = {"verdicts": [sha256_of(path) for path in config.annotation_files]}
+    inputs = replace(inputs, recorded=inputs.recorded | verdicts)
     with locked(out):
-        if (described := _built_before(inputs.config, out, recorded)) is not None:
+        if (described := _built_before(inputs.config, out, inputs.recorded)) is not None:
             counts: dict[str, dict[str, int]] = described["counts"]
             return counts
         counted: dict[str, Counter[str]] = defaultdict(Counter)
@@ -67,7 +69,7 @@ def build_suite(config: BuildConfig) -> dict[str, dict[str, int]]:
                 families = paper_families(inputs, models, counted)
                 rows = {id: list(write.rows(group)) for id, group in families.items()}
             else:
-                rows = _fluent_rows(inputs, recorded, models, counted)
+                rows = _fluent_rows(inputs, models, counted)
         check_found(config, any(rows.values()))
         counts = {
             name: {"found": counted[name]["found"], "suggested": counted[name]["suggested"]}
@@ -75,9 +77,7 @@ def build_suite(config: BuildConfig) -> dict[str, dict[str, int]]:
             for name, group in rows.items()
         }
         with whole_folder(out, ours=files_of_suite(out)) as folder:
-            write.write_suite(
-                inputs.config, inputs.capabilities, rows, counts, inputs.corpora, recorded, folder
-            )
+            write.write_suite(inputs, rows, counts, folder)
     return counts
 
 
@@ -171,12 +171,7 @@ def _built_before(
     return described
 
 
-def _fluent_rows(
-    inputs: Inputs,
-    recorded: Mapping[str, Any],
-    models: KeptModels,
-    counted: Mapping[str, Counter[str]],
-) -> Rows:
+def _fluent_rows(inputs: Inputs, models: KeptModels, counted: Mapping[str, Counter[str]]) -> Rows:
     config = inputs.config
     annotations = None
     if config.annotation_files:
@@ -190,7 +185,7 @@ def _fluent_rows(
         if not chosen:
             continue
         read = annotations if annotated else None
-        kept_as = fingerprint_of([_of_sentences(recorded), annotated])
+        kept_as = fingerprint_of([_of_sentences(inputs.recorded), annotated])
         form = FluentForm(inputs, chosen, models, read, counted, kept_as=kept_as)
         families = fluent_families(form)
         rows |= {id: list(write.rows(group, form.annotations)) for id, group in families.items()}

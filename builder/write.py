@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.builder.annotations import Annotations
-from s2lct.builder.capabilities.schema import Capability
-from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.collect import Corpus
+from s2lct.builder.inputs import Inputs
 from s2lct.builder.records import Expansion, Family, Seed, Sentence, sentence_id
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
@@ -144,24 +143,23 @@ def _row_of(seed: Seed) -> dict[str, Any]:
 
 
 def write_suite(
-    config: BuildConfig,
-    capabilities: Sequence[Capability],
+    inputs: Inputs,
     rows: Mapping[str, Sequence[Mapping[str, Any]]],
     counts: Mapping[str, Mapping[str, int]],
-    corpora: Sequence[Corpus],
-    inputs: Mapping[str, Any],
     folder: Path,
 ) -> None:
     """Write a built suite into an empty folder; no time, machine or order of work is recorded."""
+    recorded, (corpus, *neutral) = inputs.recorded, map(_described, inputs.corpora)
+    capabilities = inputs.capabilities
     described = {
         "name": "s2lct",
-        "version": config.suite_version,
-        "build_fingerprint": fingerprint_of(inputs),
-        "options": inputs["options"],
-        "versions": inputs["versions"],
-        "corpus": _described(corpora[0]),
-        "neutral": _described(corpora[1]) if len(corpora) > 1 else None,
-        "models": {name: inputs[name] for name in ("parser", "tagger", "mlm")},
+        "version": inputs.config.suite_version,
+        "build_fingerprint": fingerprint_of(recorded),
+        "options": recorded["options"],
+        "versions": recorded["versions"],
+        "corpus": corpus,
+        "neutral": next(iter(neutral), None),
+        "models": {name: recorded[name] for name in ("parser", "tagger", "mlm")},
         "capabilities": [each.model_dump(mode="json", exclude_none=True) for each in capabilities],
         "counts": counts,
     }
