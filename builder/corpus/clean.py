@@ -10,7 +10,7 @@ import html
 import logging
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from s2lct.builder.language.fluency import known_words, proper_words
@@ -65,7 +65,7 @@ def clean(texts: Sequence[Sentence]) -> Cleaned:
         for number, part in enumerate(parts or [""], start=1):
             id = text.id if whole else f"{text.id}#{number}"
             split.append((replace(text, id=id, text=part, raw=text.raw if whole else part), whole))
-    own = _own_words(sentence.text for sentence, _ in split)
+    own = _own_words([sentence.text for sentence, _ in split])
     faults = [_fault(sentence.text, own) if sentence.text else None for sentence, _ in split]
     aside = Counter(filter(None, faults))
     plain = [each for each, fault in zip(split, faults, strict=True) if fault is None]
@@ -205,9 +205,8 @@ def _goes_on() -> re.Pattern[str]:
     return re.compile(rf"(?:(?:{listed}),|(?:and|but|or|so|then)\b)", re.IGNORECASE)
 
 
-def _own_words(texts: Iterable[str]) -> frozenset[str]:
+def _own_words(texts: Sequence[str]) -> frozenset[str]:
     """Words that many texts have, and names: what has a capital where none is due."""
-    texts = list(texts)
     counts = Counter(word.lower() for text in texts for word in set(_unlisted(text)))
     often = (word for word, count in counts.items() if count >= OWN_WORD)
     return frozenset(often).union(*map(_NAME.findall, texts))
