@@ -297,6 +297,21 @@ def test_a_word_that_many_texts_have_is_the_corpus_s_own(tmp_path: Path) -> None
         assert len(corpus.sentences) == kept + 1
 
 
+def test_a_first_word_is_a_name_only_if_something_else_says_so(tmp_path: Path) -> None:
+    texts = {
+        "Ocassionaly the lovely screen goes dark.": False,
+        "Netvista made this great camera.": False,
+        "Zenvue made this great camera.": True,
+        "They are good, Zenvue and all.": True,
+        "Quelvo Marn made this great camera.": True,
+        "McZork made this great camera.": True,
+        "Zenvue's camera is great.": True,
+    }
+    spec = write_csv(tmp_path / "x.csv", "text,label", *(f'"{text}",pos' for text in texts))
+    kept = [one.text for one in read_corpus(spec, cleaned=True).sentences]
+    assert kept == [text for text, is_kept in texts.items() if is_kept]
+
+
 def test_sentences_of_a_corpus_in_lower_case_get_their_capitals(tmp_path: Path) -> None:
     spec = write_csv(tmp_path / "x.csv", "text,label", "this is a great film .,pos")
     assert texts_and_labels(read_corpus(spec, cleaned=True)) == [

@@ -10,7 +10,7 @@ import html
 import logging
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from s2lct.builder.language.fluency import known_words, proper_words
@@ -28,6 +28,8 @@ CONTRADICTED = 9
 """The rank of sentences whose label opinions contradict."""
 _PARAGRAPHS = re.compile(r"(?:<br\s*/?>\s*)+|\n\s*\n", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_FIRST = re.compile(r"^\W*([A-Z][^\W\d_A-Z]+)(?!['’\w]| [A-Z][^\W\d_A-Z])")
+_NAME = re.compile(r"(?<=[a-z,] )[A-Z][^\W\d_A-Z]+\b")
 _SUBJECT = r"(?:I|it|this|that|they|he|she|we|you|these|those|there)"
 
 logger = logging.getLogger(__name__)
@@ -63,7 +65,7 @@ def clean(texts: Sequence[Sentence]) -> Cleaned:
         for number, part in enumerate(parts or [""], start=1):
             id = text.id if whole else f"{text.id}#{number}"
             split.append((replace(text, id=id, text=part, raw=text.raw if whole else part), whole))
-    own = _own_words(sentence.text for sentence, _ in split)
+    own = _own_words([sentence.text for sentence, _ in split])
     faults = [_fault(sentence.text, own) if sentence.text else None for sentence, _ in split]
     aside = Counter(filter(None, faults))
     plain = [each for each, fault in zip(split, faults, strict=True) if fault is None]
@@ -147,14 +149,19 @@ def _is_shouted(word: str) -> bool:
 def _fault(text: str, own: frozenset[str]) -> str | None:
     """Why a text is no plain sentence in common spelling, or its corpus's own; None if it is."""
     reason = next((name for name, holds in _FAULTS.items() if holds(text)), None)
-    if reason is None and any(word not in own for word in _unlisted(text)):
+    if reason is None and any(own.isdisjoint({word, word.lower()}) for word in _unlisted(text)):
         return "unknown spelling"
     return reason
 
 
 def _unlisted(text: str) -> Iterator[str]:
-    """Lower-case words that no dictionary lists; names and what has an apostrophe are not asked."""
-    return (word for word in _WORD.findall(text) if word.islower() and not _is_listed(word))
+    """Words that no dictionary lists, but for names and what has an apostrophe.
+
+    A capital makes a name within a sentence. The first word has one anyway, and is a name only if
+    the next one has a capital, too (*Wim Wenders*).
+    """
+    asked = [*_FIRST.findall(text), *filter(str.islower, _WORD.findall(text))]
+    return (word for word in asked if not _is_listed(word.lower()))
 
 
 @functools.lru_cache(maxsize=1 << 16)
@@ -198,9 +205,11 @@ def _goes_on() -> re.Pattern[str]:
     return re.compile(rf"(?:(?:{listed}),|(?:and|but|or|so|then)\b)", re.IGNORECASE)
 
 
-def _own_words(texts: Iterable[str]) -> frozenset[str]:
-    counts = Counter(word for text in texts for word in set(_unlisted(text)))
-    return frozenset(word for word, count in counts.items() if count >= OWN_WORD)
+def _own_words(texts: Sequence[str]) -> frozenset[str]:
+    """Words that many texts have, and names: what has a capital where none is due."""
+    counts = Counter(word.lower() for text in texts for word in set(_unlisted(text)))
+    often = (word for word, count in counts.items() if count >= OWN_WORD)
+    return frozenset(often).union(*map(_NAME.findall, texts))
 
 
 def _rank(sentence: Sentence, opinion: Opinion) -> int:
