@@ -562,7 +562,8 @@ class FluentForm:
     def _is_sensible(self, case: Seed) -> bool:
         """Whether a case takes back all that it takes back any of, and its *it* is something."""
         return all(
-            not case.takes_back(source) or is_reached(source.parsed, self.inputs.lexicon)
+            not case.takes_back(source)
+            or is_reached(source.parsed, self.inputs.lexicon, of_degree=not self.is_unread)
             for source in case.sources
         ) and any(has_referent(case.template, source.parsed) for source in case.sources)
 

@@ -36,6 +36,22 @@ def test_no_opinion_outlives_a_denial(text: str, reached: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "leaves"),
+    [
+        ("The wireless sync works perfectly.", True),
+        ("The pictures are amazingly clear.", True),
+        ("The book is not entirely bad.", True),
+        ("The phone works well.", False),
+        ("The pictures are very good.", False),
+        ("The charger is in the box.", False),
+    ],
+)
+def test_who_denies_an_adverb_of_degree_may_still_praise(text: str, leaves: bool) -> None:
+    assert is_reached(parsed(text), Lexicon.load())
+    assert is_reached(parsed(text), Lexicon.load(), of_degree=False) is not leaves
+
+
+@pytest.mark.parametrize(
     ("wording", "text", "has"),
     [
         ("I thought that {N|clause}. Now I love it.", "The script is dull.", True),

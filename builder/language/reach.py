@@ -23,13 +23,16 @@ _REFERS = re.compile(
 _FIELD = re.compile(r"\{[^}]*\}")
 
 
-def is_reached(sentence: ParsedSentence, lexicon: Lexicon) -> bool:
+def is_reached(sentence: ParsedSentence, lexicon: Lexicon, *, of_degree: bool = True) -> bool:
     """Whether who denies a sentence takes back every opinion in it.
 
     A denial reaches the predicate. An opinion before a noun outlives it where the noun phrase is
     the subject (*the predictable script was a disaster? No.*) or is definite, and so presupposes
     it (*this incredible performance*); so does one that is compared (*not as sorry a mess as …*).
+    Unless denials ``of_degree`` count, so may one whose degree alone may be denied.
     """
+    if not of_degree and _leaves_less(sentence, lexicon):
+        return False
     tokens = sentence.tokens
     clauses = [node for node in sentence.tree.nodes() if node.label == "S"]
     parts = (n for clause in clauses for subject in clause.subjects for n in subject.nodes())
@@ -54,6 +57,18 @@ def is_reached(sentence: ParsedSentence, lexicon: Lexicon) -> bool:
         for first_as, second_as in pairwise(compared)
         for n in range(first_as + 1, second_as)
     )
+
+
+def _leaves_less(sentence: ParsedSentence, lexicon: Lexicon) -> bool:
+    """Whether who denies a sentence may deny no more than how good or bad something is.
+
+    *It doesn't work perfectly* may still be praise, *it isn't amazingly clear*, too: an adverb in
+    *-ly* is all the opinion there is, or says of a quality how far it goes.
+    """
+    laden = [token for token in sentence.tokens if _is_laden(token, lexicon)]
+    adverbs = [each for each in laden if each.tag == "RB" and each.text.endswith("ly")]
+    graded = any(a in adverbs and b.tag[:2] in ("JJ", "RB") for a, b in pairwise(sentence.tokens))
+    return graded or (bool(adverbs) and adverbs == laden)
 
 
 def _is_laden(token: Token, lexicon: Lexicon) -> bool:
