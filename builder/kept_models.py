@@ -154,12 +154,9 @@ class KeptModels:
         sources: Sequence[Source],
         extend: Callable[[Sequence[Source]], Iterator[tuple[Source, Confirmed]]],
     ) -> dict[str, Confirmed]:
-        """What extends sentences, by their texts, which are distinct.
+        """What extends sentences of distinct texts, by text; ``extend`` finds what is not kept.
 
-        Args:
-            inputs: everything that it depends on, apart from the sentence.
-            sources: the sentences.
-            extend: finds it for those of which it is not kept.
+        ``inputs`` stands for everything that it depends on, apart from the sentence.
         """
         keys = {_SOURCE.dump_json(source).decode(): source for source in sources}
 

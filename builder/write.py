@@ -150,7 +150,6 @@ def write_suite(
 ) -> None:
     """Write a built suite into an empty folder; no time, machine or order of work is recorded."""
     recorded, (corpus, *neutral) = inputs.recorded, map(_described, inputs.corpora)
-    capabilities = inputs.capabilities
     described = {
         "name": "s2lct",
         "version": inputs.config.suite_version,
@@ -160,7 +159,7 @@ def write_suite(
         "corpus": corpus,
         "neutral": next(iter(neutral), None),
         "models": {name: recorded[name] for name in ("parser", "tagger", "mlm")},
-        "capabilities": [each.model_dump(mode="json", exclude_none=True) for each in capabilities],
+        "capabilities": [c.model_dump(mode="json", exclude_none=True) for c in inputs.capabilities],
         "counts": counts,
     }
     write_suite_files(folder, rows, described)

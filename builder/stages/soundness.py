@@ -36,17 +36,20 @@ def is_sound(parsed: ParsedSentence, label: Label, grammar: ReferenceGrammar) ->
     does not go on from another (*However, …*); and it calls nothing anything (*it is rugged*) if
     its label is neutral.
     """
-    if any(parsed.text.lower().startswith(f"{each},") for each in connectives()):
-        return False
     tree, tokens = parsed.tree, parsed.tokens
+    goes_on = parsed.text.lower().partition(",")[0] in connectives()
     phrases = [node for node in tree.nodes() if not node.is_word]
-    return (tree.label == "NP" or is_complete_sentence(parsed)) and not any(
-        not _is_known(node, grammar)
-        or (node.child_labels.count("S") > 1 and "CC" not in node.child_labels)
-        or (node.label == "S" and (not _agrees(node, tokens) or _identifies(node, tokens)))
-        or (node.label == "S" and any(_is_bare(each, tokens) for each in node.subjects))
-        or (label == "neutral" and node.label == "VP" and "ADJP" in node.child_labels)
-        for node in phrases
+    return (
+        not goes_on
+        and (tree.label == "NP" or is_complete_sentence(parsed))
+        and not any(
+            not _is_known(node, grammar)
+            or (node.child_labels.count("S") > 1 and "CC" not in node.child_labels)
+            or (node.label == "S" and (not _agrees(node, tokens) or _identifies(node, tokens)))
+            or (node.label == "S" and any(_is_bare(each, tokens) for each in node.subjects))
+            or (label == "neutral" and node.label == "VP" and "ADJP" in node.child_labels)
+            for node in phrases
+        )
     )
 
 
