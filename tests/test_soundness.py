@@ -49,6 +49,7 @@ def test_a_shortened_sentence_keeps_what_its_words_need() -> None:
         "This is a really cool story.": {"This is a cool story."},
         "The game play is incredible for two reasons.": {"The game play is incredible."},
         "It was so dull that I fell asleep.": set(),
+        "It is a refreshingly blunt response to the critics.": set(),
     }
     for sentence, expected in zip(
         parsed_sentences(list(shorter), load_tagger(), load_parser()),

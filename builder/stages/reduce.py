@@ -201,7 +201,8 @@ def _is_needed(tokens: Sequence[Token], node: Node, number: int) -> bool:
     """Whether what is left could lack a child.
 
     What stands first behind a verb may be its complement, a noun before a noun makes one thing with
-    it, and a word of degree may have a clause that says of what degree: *so … that*.
+    it, an adverb before an adjective goes with it, and a word of degree may have a clause that says
+    of what degree: *so … that*.
     """
     child, labels = node.children[number], node.child_labels
     if node.label == "VP":
@@ -214,6 +215,7 @@ def _is_needed(tokens: Sequence[Token], node: Node, number: int) -> bool:
     return (
         (child.is_word and WORD_TAGS.isdisjoint(labels[number + 1 :]))
         or child.label == "NN"
+        or labels[number - 1 : number] in (("RB",), ("RBR",), ("RBS",))
         or first in DEGREE
         or (node.label == "NP" and first in POSTDETERMINERS)
         or not _QUOTES.isdisjoint(around)
