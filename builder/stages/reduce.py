@@ -215,7 +215,7 @@ def _is_needed(tokens: Sequence[Token], node: Node, number: int) -> bool:
     return (
         (child.is_word and WORD_TAGS.isdisjoint(labels[number + 1 :]))
         or child.label == "NN"
-        or labels[number - 1 : number] in (("RB",), ("RBR",), ("RBS",))
+        or (child.is_word and number > 0 and tokens[child.start - 1].tag in ("RB", "RBR", "RBS"))
         or first in DEGREE
         or (node.label == "NP" and first in POSTDETERMINERS)
         or not _QUOTES.isdisjoint(around)
