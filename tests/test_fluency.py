@@ -82,6 +82,7 @@ def fluent_form() -> FluentForm:
         parser=PARSER,
         mlm=mlm,
         scores=scores,
+        extended=lambda _, sources, extend: {one.text: found for one, found in extend(sources)},
     )
     loaded = cast(LoadedModels, models)
     inputs = Inputs(config, load_domain("film"), (), (), lexicon, GRAMMAR, loaded, {})
