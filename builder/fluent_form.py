@@ -248,7 +248,8 @@ class FluentForm:
         """The extensions of sentences, confirmed and judged, by the sentence's text."""
         reached = [source for source in sources if self._may_reach(source.text)]
         confirmed = self.models.extended(self.kept_as, reached, self._extended)
-        self.suggested.update({text: number for text, (number, _) in confirmed.items()})
+        for text, (number, _) in confirmed.items():
+            self.suggested[text] = number
         found = {text: left for text, (_, left) in confirmed.items()}
         return self._judged(sources, found) if self.inputs.config.precision else found
 
