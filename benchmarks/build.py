@@ -54,6 +54,11 @@ def bare_batches(tokenizer: Any, texts: Sequence[str]) -> list[Any]:
     ]
 
 
+def bare_encoder() -> torch.nn.Module:
+    """The encoder under parser and masked language model, as `transformers` has it."""
+    return BertModel.from_pretrained(encoder_path()).eval()
+
+
 def forward(encoder: torch.nn.Module, batches: Sequence[Any]) -> None:
     with torch.inference_mode():
         for batch in batches:
@@ -63,7 +68,8 @@ def forward(encoder: torch.nn.Module, batches: Sequence[Any]) -> None:
 def part_fill(rounds: int) -> Figure:
     model = load_masked_language_model()
     assert isinstance(model, TransformersMaskedLM)
-    assert next(model.model.parameters()).dtype == torch.float32
+    encoder = bare_encoder()
+    assert next(encoder.parameters()).dtype == torch.float32
     masked = iter(masked_sentences(FILLED_A_ROUND * rounds))
     parts = [list(itertools.islice(masked, FILLED_A_ROUND)) for _ in range(rounds)]
     token = str(model.tokenizer.mask_token)
@@ -73,7 +79,7 @@ def part_fill(rounds: int) -> Figure:
     ]
     ways: dict[str, Callable[[int], object]] = {
         "ours": lambda turn: fill(parts[turn], model, suggestions=30),
-        "bare": lambda turn: forward(model.model.base_model, bare[turn]),
+        "bare": lambda turn: forward(encoder, bare[turn]),
     }
     times = in_rounds(ways, rounds)
     what = f"fill over the bare encoder, {FILLED_A_ROUND} masked sentences a round"
@@ -107,7 +113,7 @@ def part_parse(rounds: int) -> Figure:
     parser, tagger = load_parser(), load_tagger()
     texts = sentences_of_rounds(PARSED_A_ROUND, rounds)
     tokens = [tagger.tag(part) for part in texts]
-    encoder = BertModel.from_pretrained(encoder_path()).eval()
+    encoder = bare_encoder()
     tokenizer = AutoTokenizer.from_pretrained(encoder_path())
     batches = [bare_batches(tokenizer, part) for part in texts]
     ways: dict[str, Callable[[int], object]] = {

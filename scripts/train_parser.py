@@ -42,13 +42,11 @@ from s2lct.builder.models.chart_parser import (
     ChartConstituencyParser,
     FrozenEncoderChartParser,
     Pieces,
-    all_layers,
-    encoder_tokenizer,
-    frozen_encoder,
     natural_words,
     pieces_of,
     shape_flags,
 )
+from s2lct.builder.models.minilm import MiniLM, installed_tokenizer, installed_weights
 from s2lct.files import sha256_of, whole_file, write_bytes
 
 MAX_TRAINING_WORDS = 100
@@ -96,12 +94,13 @@ def examples_of(trees: Sequence[nltk.Tree], tokenizer: Any) -> list[Example]:
 
 
 def _fill(out: torch.Tensor, examples: Sequence[Example]) -> None:
-    encoder = frozen_encoder()
+    encoder = MiniLM(installed_weights())
     lengths = [len(example.pieces.ids) for example in examples]
     with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
         for same in same_lengths(range(len(lengths)), lengths, lambda length: 4096 // length):
             ids = torch.tensor([examples[i].pieces.ids for i in same])
-            hidden = all_layers(encoder, ids, torch.ones_like(ids)).to(torch.bfloat16)
+            layers = encoder.layers(ids, torch.ones_like(ids))
+            hidden = torch.cat([*layers], -1).to(torch.bfloat16)
             for row, number in zip(hidden, same, strict=True):
                 start = examples[number].offset
                 out[start : start + len(row)] = row.view(torch.int16)
@@ -271,7 +270,7 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     args.cache.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
-    tokenizer = encoder_tokenizer()
+    tokenizer = installed_tokenizer()
     treebank = args.nltk_data / "corpora" / "treebank.zip"
     corpora = {"ptb": penn_treebank(treebank), "gum": gum(args.gum, args.gum_splits)}
     data = {

@@ -119,7 +119,8 @@ def test_what_fills_a_mask_is_ranked_as_rounded_and_by_alphabet(loaded: LoadedMo
         ids = torch.tensor([model.tokenizer(text.replace(MASK, "[MASK]"))["input_ids"]])
         place = (ids[0] == model.tokenizer.mask_token_id).nonzero()[0, 0]
         with torch.inference_mode():
-            logits = model.model(ids).logits[0, place].double()
+            states = model.network.encode(ids, torch.ones_like(ids))[:, place]
+            logits = model.network.score(states)[0].double()
         expected = torch.log_softmax(logits, -1)
         (found,), (of_few,) = model.suggest([text], 2_000), model.suggest([text], 10_000, [few])
         shared = [each for each in found if each[0] in few]

@@ -28,14 +28,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import nn
 from torch.nn import functional as F
-from transformers import AutoTokenizer, BertConfig, BertModel
 
 from s2lct.builder.models import same_lengths
-from s2lct.builder.models.shipped import encoder_path
+from s2lct.builder.models.minilm import MAX_PIECES, MiniLM, installed_tokenizer, installed_weights
 from s2lct.engines import batches_at_once
 from s2lct.errors import ModelError
 
-ENCODER_MAX_PIECES = 512
 PADDED_TO = 4
 """Word pieces, and words: sentences of nearly the same length are parsed together."""
 _SHAPE_FLAGS = 10
@@ -76,13 +74,6 @@ class Pieces(NamedTuple):
     ids: list[int]
     first: list[int]
     last: list[int]
-
-
-def encoder_tokenizer() -> Any:
-    """The tokenizer of the encoder."""
-    return AutoTokenizer.from_pretrained(
-        encoder_path(), local_files_only=True, trust_remote_code=False
-    )
 
 
 def pieces_of(
@@ -247,28 +238,6 @@ class FrozenEncoderChartParser(ChartParser):  # type: ignore[misc]
         ]
 
 
-def frozen_encoder() -> nn.Module:
-    """The pinned MiniLM encoder in evaluation mode, without gradients.
-
-    Built here and not by ``from_pretrained``, which draws a progress bar.
-    """
-    folder = encoder_path()
-    encoder = BertModel(
-        BertConfig.from_pretrained(folder, trust_remote_code=False), add_pooling_layer=False
-    )
-    stored = load_file(folder / "model.safetensors")
-    encoder.load_state_dict({name: stored[name] for name in encoder.state_dict()})
-    encoder.requires_grad_(False)
-    encoder.train(False)
-    return encoder
-
-
-def all_layers(encoder: nn.Module, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """All hidden layers of the encoder, concatenated a word piece."""
-    out = encoder(input_ids=ids, attention_mask=mask, output_hidden_states=True)
-    return torch.cat(out.hidden_states, -1)
-
-
 def padded(rows: Sequence[torch.Tensor], most: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Rows filled up to a multiple of `PADDED_TO` or ``most``, and where each has something."""
     length = max(map(len, rows))
@@ -304,8 +273,8 @@ class ChartConstituencyParser:
         except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
             raise ModelError(f"{weights}: no parser weights: {error}", hint=hint) from error
         self._head.eval().requires_grad_(False)
-        self._tokenizer = encoder_tokenizer()
-        self._encoder = frozen_encoder()
+        self._tokenizer = installed_tokenizer()
+        self._encoder = MiniLM(installed_weights())
         self._batch_tokens = batch_tokens
 
     def parse(
@@ -321,7 +290,7 @@ class ChartConstituencyParser:
         readable = [
             number
             for number, (words, split) in enumerate(zip(plain, pieces, strict=True))
-            if words and len(words) <= self._head.max_words and len(split.ids) <= ENCODER_MAX_PIECES
+            if words and len(words) <= self._head.max_words and len(split.ids) <= MAX_PIECES
         ]
         readable.sort(key=lambda number: (len(plain[number]), len(pieces[number].ids)))
         contents = self._contents(readable, plain, pieces)
@@ -350,15 +319,13 @@ class ChartConstituencyParser:
         """Projected features of each sentence's words."""
 
         def projected(group: list[int]) -> list[tuple[int, torch.Tensor]]:
-            ids, mask = padded(
-                [torch.tensor(pieces[number].ids) for number in group], ENCODER_MAX_PIECES
-            )
+            ids, mask = padded([torch.tensor(pieces[number].ids) for number in group], MAX_PIECES)
             rows = range(len(group))
             first = [row * ids.shape[1] + at for row in rows for at in pieces[group[row]].first]
             last = [row * ids.shape[1] + at for row in rows for at in pieces[group[row]].last]
             shape = np.concatenate([shape_flags(plain[number]) for number in group])
             with torch.inference_mode():
-                hidden = all_layers(self._encoder, ids, mask.to(torch.int64)).flatten(0, 1)
+                hidden = torch.cat([*self._encoder.layers(ids, mask)], -1).flatten(0, 1)
                 content = self._head.content(hidden[first], hidden[last], torch.from_numpy(shape))
                 sizes = [len(pieces[number].first) for number in group]
                 return list(zip(group, content.split(sizes), strict=True))

