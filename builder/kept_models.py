@@ -61,6 +61,7 @@ class LoadedModels:
     def __init__(self, tagger: str, parser: str, mlm: str) -> None:
         self._names: dict[Kind, str] = {"tagger": tagger, "parser": parser, "mlm": mlm}
         self._loaded: dict[Kind, Any] = {}
+        self._locks = {kind: Lock() for kind in self._names}
         # One at a time: what they import must not be imported by two threads at once.
         self._lock = Lock()
         self._others = Thread(target=self._load_others)
@@ -72,9 +73,10 @@ class LoadedModels:
 
     def _once(self, kind: Kind, load: Callable[[str], Any]) -> Any:
         if kind not in self._loaded:
-            with self._lock:
+            with self._locks[kind]:
                 if kind not in self._loaded:
-                    self._loaded[kind] = load(self._names[kind])
+                    with self._lock:
+                        self._loaded[kind] = load(self._names[kind])
         return self._loaded[kind]
 
     @property

@@ -27,8 +27,15 @@ class SpacyTagger:
     """spaCy's tokenizer, tagger and lemmatizer; its parser and entity recogniser are left out."""
 
     def __init__(self, pipeline: Language) -> None:
+        from thinc.api import NumpyOps
+
         self._pipeline = pipeline
         self._lock = Lock()
+        # BLIS takes three times as long as NumPy's library on processors that it does not know.
+        for _, component in pipeline.pipeline:
+            for layer in getattr(getattr(component, "model", None), "walk", list)():
+                if isinstance(layer.ops, NumpyOps):
+                    layer.ops.use_blis = False
 
     @classmethod
     def load(cls, name: str) -> SpacyTagger:
