@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache, partial
 from importlib.metadata import version
-from threading import Lock, Thread
+from threading import Lock, Thread, main_thread
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
@@ -63,19 +63,27 @@ class LoadedModels:
         self._loaded: dict[Kind, Any] = {}
         self._locks = {kind: Lock() for kind in self._names}
         # One at a time: what they import must not be imported by two threads at once.
-        self._lock = Lock()
-        self._others = Thread(target=self._load_others)
+        self._importing = Lock()
+        self._beginning, self._loading = Lock(), Thread(target=self._load_all)
 
-    def _load_others(self) -> None:
-        # What cannot be loaded is an error where it is asked.
-        with suppress(Exception):
-            _ = self.parser, self.mlm
+    def begin(self) -> None:
+        """Load all of them meanwhile, one after the other."""
+        with self._beginning:
+            if not self._loading.ident:
+                self._loading.start()
+
+    def _load_all(self) -> None:
+        for kind in self._names:
+            # What cannot be loaded is an error where it is asked.
+            with suppress(Exception):
+                if main_thread().is_alive():
+                    getattr(self, kind)
 
     def _once(self, kind: Kind, load: Callable[[str], Any]) -> Any:
         if kind not in self._loaded:
             with self._locks[kind]:
                 if kind not in self._loaded:
-                    with self._lock:
+                    with self._importing:
                         self._loaded[kind] = load(self._names[kind])
         return self._loaded[kind]
 
@@ -106,12 +114,8 @@ class LoadedModels:
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Token, ...]]:
         """The tokens of each text; the other models are loaded meanwhile."""
-        tagger = self.tagger
-        if not self._others.ident:
-            with self._lock:
-                if not self._others.ident:
-                    self._others.start()
-        return tagger.tag(texts)
+        self.begin()
+        return self.tagger.tag(texts)
 
     def parse(self, sentences: Sequence[Sequence[Token]]) -> list[str | None]:
         """The tree of each sentence."""

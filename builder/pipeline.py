@@ -102,10 +102,15 @@ def read_inputs(config: BuildConfig) -> Inputs:
     }
     # First what may be missing: reading the corpus can take long.
     neutral = read_neutral(config.neutral, **columns)
-    corpus = read_corpus(config.corpus, **columns, cleaned=config.templates == "fluent")
+    loaded = LoadedModels(config.tagger, config.parser, config.mlm)
+    corpus = read_corpus(
+        config.corpus,
+        **columns,
+        cleaned=config.templates == "fluent",
+        meanwhile=loaded.begin,
+    )
     corpora = without_conflicts([corpus, neutral]) if neutral else [corpus]
     progress(1, f"{sum(len(each.sentences) for each in corpora):,} sentences")
-    loaded = LoadedModels(config.tagger, config.parser, config.mlm)
     recorded_inputs = {
         "options": options,
         "capabilities": fingerprint_of([each.model_dump(mode="json") for each in capabilities]),

@@ -46,7 +46,7 @@ from s2lct.builder.models.chart_parser import (
     pieces_of,
     shape_flags,
 )
-from s2lct.builder.models.minilm import MiniLM, installed_tokenizer, installed_weights
+from s2lct.builder.models.minilm import installed_encoder, installed_tokenizer
 from s2lct.files import sha256_of, whole_file, write_bytes
 
 MAX_TRAINING_WORDS = 100
@@ -80,6 +80,13 @@ class TrainedChartParser(FrozenEncoderChartParser):
         empty = scores.new_zeros((*scores.shape[:-1], 1))
         return torch.cat([empty, scores], -1), self.f_tag(annotations).float()
 
+    def span_scores(self, annotations: torch.Tensor) -> torch.Tensor:
+        """Scores of all labels but the empty one: (sentences, words, words, labels - 1)."""
+        half = self.d_model // 2
+        fenceposts = torch.cat([annotations[:, :-1, :half], annotations[:, 1:, half:]], -1)
+        spans = (fenceposts.unsqueeze(1) - fenceposts.unsqueeze(2))[:, :-1, 1:]
+        return torch.as_tensor(self.f_label(spans))
+
 
 def examples_of(trees: Sequence[nltk.Tree], tokenizer: Any) -> list[Example]:
     """Trees with their plain words and word pieces."""
@@ -94,7 +101,7 @@ def examples_of(trees: Sequence[nltk.Tree], tokenizer: Any) -> list[Example]:
 
 
 def _fill(out: torch.Tensor, examples: Sequence[Example]) -> None:
-    encoder = MiniLM(installed_weights())
+    encoder = installed_encoder()
     lengths = [len(example.pieces.ids) for example in examples]
     with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
         for same in same_lengths(range(len(lengths)), lengths, lambda length: 4096 // length):

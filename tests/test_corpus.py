@@ -22,6 +22,7 @@ from s2lct.builder.corpus.collect import MAX_WORDS, Corpus
 from s2lct.builder.corpus.read import hub_spec, read_corpus
 from s2lct.builder.language.natural_text import (
     detokenise,
+    detokenised,
     undo_escapes,
 )
 from s2lct.builder.neutral import read_neutral
@@ -543,6 +544,20 @@ FRAGMENTS = (
     ". , ; : ! ? ... -- - -- ( ) [ ] $ 20 % # 3 * / & B A well-made so-so- -up \\/ ol' 's- é 海 😀"
 )
 fragments = st.sampled_from(FRAGMENTS.split())
+
+
+def test_many_texts_are_detokenised_elsewhere_and_nothing_that_lies_here_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("S2LCT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "json.py").write_text("open('imported', 'w')\n", encoding="utf-8")
+    texts = [f"« caf\xe9 » , number {number} , does n't close ." for number in range(2_500)]
+    begun: list[bool] = []
+    assert detokenised(texts, lambda: begun.append(True)) == list(map(detokenise, texts))
+    assert begun == [True]
+    assert detokenised(texts, lambda: begun.append(True))[0] == detokenise(texts[0])
+    assert begun == [True] and not (tmp_path / "imported").exists()
 
 
 @settings(max_examples=100)

@@ -15,6 +15,7 @@ from tiny_models import save_tiny_classifier
 
 from s2lct.builder.language.grammar import read_tree
 from s2lct.builder.models import load_masked_language_model, load_parser, load_tagger
+from s2lct.builder.models.minilm import installed_encoder
 from s2lct.builder.models.shipped import encoder_path
 from s2lct.builder.records import Token
 from s2lct.errors import ModelError
@@ -204,6 +205,19 @@ def test_a_published_parser_that_lacks_weights_is_refused(model_folder: Path) ->
     torch.save(state, path)
     with pytest.raises(ModelError, match="no benepar model"):
         load_parser(str(model_folder))
+
+
+def test_the_encoder_says_to_the_last_bit_what_transformers_says() -> None:
+    from transformers import AutoTokenizer, BertModel
+
+    texts = ["It works.", "A film that nobody, not even its director, can have liked much."]
+    given = AutoTokenizer.from_pretrained(encoder_path())(texts, return_tensors="pt", padding=True)
+    bert = BertModel.from_pretrained(encoder_path()).eval()
+    with torch.inference_mode():
+        expected = bert(**given, output_hidden_states=True).hidden_states
+        found = list(installed_encoder().layers(given["input_ids"], given["attention_mask"]))
+    assert len(found) == len(expected) == 7
+    assert all(torch.equal(*pair) for pair in zip(found, expected, strict=True))
 
 
 def test_another_file_of_the_encoder_is_refused(

@@ -63,14 +63,14 @@ def test_another_sentiment_head_is_refused(
 ) -> None:
     from safetensors.torch import load_file, save_file
 
-    from s2lct.builder.models import sentiment_head
+    from s2lct.leaderboard.models import embedded
     from s2lct.leaderboard.models.load import load_classifier
 
-    path = sentiment_head.head_path(name)
+    path = embedded.head_path(name)
     tensors = load_file(path)
     tensors["layers.4.bias"] += 1
     save_file(tensors, tmp_path / path.name)
-    monkeypatch.setattr(sentiment_head, "head_path", lambda name: tmp_path / path.name)
+    monkeypatch.setattr(embedded, "head_path", lambda name: tmp_path / path.name)
     with pytest.raises(ModelError, match=r"SHA-256 is [0-9a-f]{64}, expected") as told:
         load_classifier(name)
     assert "reinstall" in told.value.hint

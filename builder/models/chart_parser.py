@@ -30,7 +30,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from s2lct.builder.models import same_lengths
-from s2lct.builder.models.minilm import MAX_PIECES, MiniLM, installed_tokenizer, installed_weights
+from s2lct.builder.models.minilm import MAX_PIECES, installed_encoder, installed_tokenizer
 from s2lct.engines import batches_at_once
 from s2lct.errors import ModelError
 
@@ -194,15 +194,8 @@ class FrozenEncoderChartParser(ChartParser):  # type: ignore[misc]
         out = self.encoder(inputs, mask)
         return torch.cat([out[..., 0::2], out[..., 1::2]], -1)
 
-    def span_scores(self, annotations: torch.Tensor) -> torch.Tensor:
-        """Scores of all labels but the empty one: (sentences, words, words, labels - 1)."""
-        half = self.d_model // 2
-        fenceposts = torch.cat([annotations[:, :-1, :half], annotations[:, 1:, half:]], -1)
-        spans = (fenceposts.unsqueeze(1) - fenceposts.unsqueeze(2))[:, :-1, 1:]
-        return torch.as_tensor(self.f_label(spans))
-
     def best_labels(self, annotations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The best of each span's `span_scores` and its label, 0 below the diagonal.
+        """The best score of each span's labels, and that label, 0 below the diagonal.
 
         The first layer is linear: it is applied to fenceposts, and differences are taken of what
         comes out, for the spans that there are.
@@ -274,7 +267,7 @@ class ChartConstituencyParser:
             raise ModelError(f"{weights}: no parser weights: {error}", hint=hint) from error
         self._head.eval().requires_grad_(False)
         self._tokenizer = installed_tokenizer()
-        self._encoder = MiniLM(installed_weights())
+        self._encoder = installed_encoder()
         self._batch_tokens = batch_tokens
 
     def parse(

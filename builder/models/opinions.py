@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.metadata import version
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from s2lct.builder.language.lexicon import subjectivity, textblob, vader
 from s2lct.builder.models import same_lengths
@@ -18,6 +18,9 @@ from s2lct.builder.models.shipped import ENCODER_SHA256, SHA256
 from s2lct.cache import Cache, predictions
 from s2lct.identity import source_fingerprint
 from s2lct.labels import Label
+
+if TYPE_CHECKING:
+    from s2lct.builder.models.sentiment_head import SentimentHead
 
 LEANS: Final = 0.2
 """From this mean of the three on a text is clearly positive, and below its negative negative."""
@@ -105,18 +108,27 @@ def by_classifier(texts: Sequence[str]) -> Iterator[tuple[int, float]]:
     """The number of each text, and how much likelier it is to be positive than negative."""
     import torch
 
-    tokenizer, network = _classifier()
-    encoded: list[list[int]] = tokenizer(list(texts), truncation=True)["input_ids"]
+    from s2lct.builder.models.minilm import installed_encoder
+    from s2lct.builder.models.sentiment_head import MAX_PIECES, pooled
+
+    tokenizer, head = _classifier()
+    options = {"truncation": True, "max_length": MAX_PIECES}
+    encoded: list[list[int]] = tokenizer(list(texts), **options)["input_ids"]
     for batch in same_lengths(range(len(texts)), list(map(len, encoded)), lambda _: ROWS):
         rows = [encoded[number] for number in batch]
+        ids = torch.tensor(rows + rows[-1:] * (ROWS - len(rows)))
+        seen = torch.ones_like(ids)
         with torch.inference_mode():
-            logits = network(torch.tensor(rows + rows[-1:] * (ROWS - len(rows)))).logits
+            logits = head(pooled([*installed_encoder().layers(ids, seen)], seen))
         negative, _, positive = logits.softmax(dim=-1)[: len(rows)].T
         yield from zip(batch, (positive - negative).tolist(), strict=True)
 
 
 @cache
-def _classifier() -> tuple[Any, Any]:
-    from s2lct.builder.models.sentiment_head import embedded_network
+def _classifier() -> tuple[Any, SentimentHead]:
+    from s2lct.builder.models.minilm import installed_tokenizer
+    from s2lct.builder.models.sentiment_head import CLASSES, head_path, load_head
+    from s2lct.builder.models.shipped import shipped
 
-    return embedded_network("embedded-3class")
+    name = "embedded-3class"
+    return installed_tokenizer(), load_head(shipped(head_path(name)), CLASSES[name]).eval()

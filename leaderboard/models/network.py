@@ -118,7 +118,7 @@ class SequenceClassifier(Network):
         self, name: str, *, revision: str | None = None, device: str = "auto", dtype: str = "auto"
     ) -> None:
         if name in EMBEDDED_MODELS:
-            from s2lct.builder.models.sentiment_head import embedded_network
+            from s2lct.leaderboard.models.embedded import embedded_network
 
             commit, (tokenizer, model) = version("s2lct"), embedded_network(name)
         else:
@@ -187,7 +187,7 @@ def load_pretrained(
     import transformers
     from transformers import AutoConfig, AutoTokenizer
 
-    from s2lct.builder.models.sentiment_head import register
+    from s2lct.leaderboard.models.embedded import register
 
     register()  # a retrained embedded model is a folder like any other
     with _refused(

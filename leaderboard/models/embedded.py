@@ -1,0 +1,114 @@
+"""The embedded sentiment models as `transformers` has models: to fine-tune and save."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from torch import nn
+from transformers import (
+    AutoConfig,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    BertConfig,
+    BertModel,
+)
+from transformers.modeling_outputs import SequenceClassifierOutput
+from transformers.models.bert.modeling_bert import BertPreTrainedModel
+
+from s2lct.builder.models.sentiment_head import (
+    CLASSES,
+    DROPOUT,
+    MAX_PIECES,
+    SentimentHead,
+    head_path,
+    load_head,
+    pooled,
+)
+from s2lct.builder.models.shipped import encoder_path, shipped
+from s2lct.hub_calls import pretrained
+
+
+class EmbeddedSentimentConfig(BertConfig):
+    """MiniLM's configuration, under a name of its own."""
+
+    model_type = "s2lct-sentiment"
+
+
+class EmbeddedForSequenceClassification(BertPreTrainedModel):
+    """The encoder under the head: nothing frozen, one forward pass.
+
+    The head reads all hidden states, which no architecture of `transformers` does; its folders are
+    therefore loaded by this class alone.
+    """
+
+    config_class = EmbeddedSentimentConfig
+
+    def __init__(self, config: EmbeddedSentimentConfig) -> None:
+        super().__init__(config)
+        self.num_labels = config.num_labels
+        self.bert = BertModel(config, add_pooling_layer=False)
+        self.head = SentimentHead(len(config.id2label or ()), DROPOUT)
+        self.post_init()  # type: ignore[no-untyped-call]
+
+    def forward(
+        self,
+        input_ids: torch.Tensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        token_type_ids: torch.Tensor | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        labels: torch.Tensor | None = None,
+        output_hidden_states: bool | None = None,
+        output_attentions: bool | None = None,
+        **_: Any,
+    ) -> SequenceClassifierOutput:
+        """Logits, shape (texts, classes), and cross-entropy where labels are given."""
+        found = self.bert(
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            token_type_ids=token_type_ids,
+            inputs_embeds=inputs_embeds,
+            output_hidden_states=True,
+            output_attentions=output_attentions,
+        )
+        states = found.hidden_states
+        if attention_mask is None:
+            attention_mask = torch.ones(states[0].shape[:2], device=states[0].device)
+        logits = self.head(pooled(states, attention_mask))
+        loss = None if labels is None else nn.functional.cross_entropy(logits, labels)
+        return SequenceClassifierOutput(
+            loss=loss,
+            logits=logits,
+            hidden_states=states if output_hidden_states else None,
+            attentions=found.attentions,
+        )
+
+
+def register() -> None:
+    """Let `transformers`' Auto classes load folders of this architecture."""
+    AutoConfig.register(EmbeddedSentimentConfig.model_type, EmbeddedSentimentConfig, exist_ok=True)
+    AutoModelForSequenceClassification.register(
+        EmbeddedSentimentConfig, EmbeddedForSequenceClassification, exist_ok=True
+    )
+
+
+def embedded_network(name: str) -> tuple[Any, EmbeddedForSequenceClassification]:
+    """Tokenizer and network of an embedded model, in single precision.
+
+    It says what `built_in.Embedded` says, up to rounding, and is refused as that is.
+    """
+    folder, classes = encoder_path(), CLASSES[name]
+    described = pretrained(BertConfig, folder).to_dict()
+    for key in ("architectures", "model_type", "transformers_version", "_name_or_path"):
+        described.pop(key, None)
+    described["id2label"] = dict(enumerate(classes))
+    described["label2id"] = {label: number for number, label in enumerate(classes)}
+    model = EmbeddedForSequenceClassification(EmbeddedSentimentConfig(**described))
+    encoder = load_file(folder / "model.safetensors")
+    model.bert.load_state_dict({key: encoder[key] for key in model.bert.state_dict()})
+    head = load_head(shipped(head_path(name)), classes)
+    model.head.load_state_dict(head.state_dict())
+    tokenizer = pretrained(AutoTokenizer, folder, model_max_length=MAX_PIECES)
+    model.train(False)
+    return tokenizer, model
