@@ -94,7 +94,7 @@ def read_inputs(config: BuildConfig) -> Inputs:
     options = config.result_options | {"domain": domain.name}
     lexicon = Lexicon.load()
     grammar = ReferenceGrammar.load()
-    progress = bar("corpus", None)
+    progress = bar("corpus", 1)
     columns: Any = {
         "text_column": config.text_column,
         "label_column": config.label_column,
