@@ -16,12 +16,12 @@ Bar = Callable[..., None]
 _SHOWN: ContextVar[Progress | None] = ContextVar("shown", default=None)
 
 
-def bar(name: str, total: int) -> Bar:
+def bar(name: str, total: int | None) -> Bar:
     """A bar for a piece of work: shown within the command line, and nowhere else.
 
     Args:
         name: of the work.
-        total: its steps.
+        total: its steps; None if nobody knows.
     """
     progress = _SHOWN.get()
     if progress is None:
