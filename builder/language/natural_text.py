@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import cast
 
 from s2lct.cache import Cache, predictions
@@ -105,16 +106,17 @@ def detokenised(texts: Sequence[str], meanwhile: Callable[[], object] = lambda: 
         if len(missing) >= WORTH_A_PROCESS:
             meanwhile()
             # Not in the user's folder: modules that lie there are not to be imported.
-            child = subprocess.run(
-                [sys.executable, "-m", __name__],
-                input=json.dumps(missing),
-                capture_output=True,
-                check=False,
-                cwd=sys.prefix,
-                text=True,
-            )
-            if child.returncode == 0:
-                found = json.loads(child.stdout)
+            with suppress(OSError):  # such as no memory for it
+                child = subprocess.run(
+                    [sys.executable, "-m", __name__],
+                    input=json.dumps(missing),
+                    capture_output=True,
+                    check=False,
+                    cwd=sys.prefix,
+                    text=True,
+                )
+                if child.returncode == 0:
+                    found = json.loads(child.stdout)
         yield from ((text, plain.encode()) for text, plain in zip(missing, found, strict=True))
 
     rules = f"natural text {source_fingerprint('s2lct.builder.language')}"
