@@ -1,7 +1,6 @@
 """The encoder under the embedded parser and masked language model: MiniLM, a BERT, in torch alone.
 
-`transformers.BertModel` says the same to the last bit. Importing it takes a fifth of the time in
-which one capability is built.
+`transformers.BertModel` says the same to the last bit, but importing it takes seconds.
 
 Source: Devlin et al. (2019), "BERT", and Wang et al. (2020), "MiniLM".
 """
