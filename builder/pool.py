@@ -16,8 +16,8 @@ QUICK_LOOK = 10
 """Where fewer seeds are wanted they are of the sentences as they come."""
 TRIED_FOR_A_SEED = 3
 """Sentences of a slot, for each seed wanted, that are used where nobody annotated them."""
-LEAST_DRAWN, LEAST_SHORTENED, MOST_DRAWN = 32, 8, 1_000
-"""Sentences of a slot that are tagged and parsed, or shortened, together."""
+LEAST_AT_ONCE, MOST_AT_ONCE = 8, 1_000
+"""Sentences of a slot that are tagged, parsed and shortened together."""
 
 
 class Pool:
@@ -44,7 +44,7 @@ class Pool:
         if config.seeds <= PAIRINGS:
             self._most = PAIRINGS
             if form.annotations is None:
-                self._most = min(PAIRINGS, max(LEAST_SHORTENED, config.seeds * TRIED_FOR_A_SEED))
+                self._most = min(PAIRINGS, max(LEAST_AT_ONCE, config.seeds * TRIED_FOR_A_SEED))
         self._seen = 0
         self._sources: list[Source] = []
         self._forms: list[list[Source]] = []
@@ -63,11 +63,10 @@ class Pool:
     def _go_on(self) -> bool:
         """Find the next sentences and their forms; whether there are any."""
         config, done = self._form.inputs.config, len(self._forms)
-        step = min(max(LEAST_SHORTENED, config.seeds), MOST_DRAWN)
+        at_once = min(max(LEAST_AT_ONCE, config.seeds), MOST_AT_ONCE)
         if config.is_of_others:
-            step = self._most
-        wanted = min(done + step, self._most)
-        at_once = min(max(LEAST_DRAWN, 4 * config.seeds), MOST_DRAWN)
+            at_once = self._most
+        wanted = min(done + at_once, self._most)
         while len(self._sources) < wanted and self._seen < len(self._candidates):
             batch = self._candidates[self._seen : self._seen + at_once]
             self._seen += len(batch)

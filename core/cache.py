@@ -19,7 +19,7 @@ from s2lct.files import cache_folder
 FILE = "predictions.sqlite"
 _SECONDS_FOR_OTHERS = 60.0
 _AT_ONCE = 500
-"""Texts of one query: SQLite takes no more than 999 variables everywhere."""
+"""Variables of one statement: SQLite takes no more than 999 everywhere."""
 _TABLE = """
 create table if not exists predictions (
     model blob not null, text blob not null, prediction blob not null,
@@ -78,10 +78,15 @@ class Cache:
 
     def keep(self, model: str, predictions: Mapping[str, bytes]) -> None:
         """Keep what a model predicted; all of it or, if this process dies, nothing."""
-        rows = [(_key(model), _key(text), found) for text, found in predictions.items()]
+        of, texts = _key(model), list(predictions)
         with self._errors_named(), self._lock, self._file:  # which commits, or rolls back
             self._file.execute("begin immediate")
-            self._file.executemany("insert or replace into predictions values (?, ?, ?)", rows)
+            # Rows together: after every statement another thread may take its turn.
+            for start in range(0, len(texts), _AT_ONCE // 3):
+                part = texts[start : start + _AT_ONCE // 3]
+                marks = ",".join(["(?, ?, ?)"] * len(part))
+                values = [v for text in part for v in (of, _key(text), predictions[text])]
+                self._file.execute(f"insert or replace into predictions values {marks}", values)
 
     def close(self) -> None:
         """Close the file; whoever asks afterwards gets an error."""

@@ -23,7 +23,7 @@ from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import parsed_sentences
-from s2lct.builder.pool import LEAST_SHORTENED, Pool
+from s2lct.builder.pool import LEAST_AT_ONCE, Pool
 from s2lct.builder.records import Sentence, Source
 from s2lct.builder.stages import search
 from s2lct.identity import shuffle_key
@@ -121,4 +121,4 @@ def test_a_pool_gives_the_forms_of_a_sentence_together(monkeypatch: pytest.Monke
     assert [one.text for one in pool] == texts
     few = {one.text for one in pool_of(form_of(StubTagger(), seeds=1), sentences, rule)}
     assert few <= set(texts)
-    assert len(few) <= LEAST_SHORTENED < len(set(texts))
+    assert len(few) <= LEAST_AT_ONCE < len(set(texts))

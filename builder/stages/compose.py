@@ -204,12 +204,11 @@ def seeds_of(
     ]
     made: list[Seed] = []
     while streams and len(made) < most:
-        for stream in list(streams):
-            found = next(stream, None)
-            if found is None:
-                streams.remove(stream)
-            elif len(made) < most:
-                made.append(found)
+        stream = streams.pop(0)
+        found = next(stream, None)
+        if found is not None:
+            made.append(found)
+            streams.append(stream)
     return made
 
 
