@@ -328,7 +328,7 @@ class FluentForm:
         return confirm.confirmed_all(
             families,
             self.models.tagger,
-            self.models.parser,
+            self.models.parser if self.annotations is None or self.annotations.is_hopeful else None,
             self.inputs.lexicon,
             self.inputs.grammar,
             self.inputs.mask_tags,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 
 from s2lct.builder.capabilities.schema import Form
 from s2lct.builder.language.grammar import Node, ReferenceGrammar, read_tree
@@ -29,12 +30,14 @@ from s2lct.identity import content_id
 def confirmed_all(
     families: Sequence[tuple[Source, Sequence[Extension]]],
     tagger: Tagger,
-    parser: ConstituencyParser,
+    parser: ConstituencyParser | None,
     lexicon: Lexicon,
     grammar: ReferenceGrammar,
     tags: Collection[str],
 ) -> list[list[Extended]]:
     """The extensions that have the right tags, are neutral and are parsed as they were meant.
+
+    Without a parser each has the tree of its sentence with what was inserted in its place.
 
     A word is what the tagger says it is: one that was proposed as a noun and is an adjective here
     stands if it is one of ``tags`` and ``grammar`` lets it stand there; that is its tag then.
@@ -47,6 +50,11 @@ def confirmed_all(
         )
         # Proposed as several parts of speech, a word has one of them.
         tagged.append(list(dict.fromkeys(filter(None, as_tagged))))
+    if parser is None:
+        return [
+            [longer for each in some if (longer := _grown(base, each, tokens[each.text]))]
+            for (base, _), some in zip(families, tagged, strict=True)
+        ]
     to_parse = list(dict.fromkeys(each.text for extensions in tagged for each in extensions))
     trees = dict(zip(to_parse, parser.parse([tokens[t] for t in to_parse]), strict=True))
     return [
@@ -101,15 +109,17 @@ def _as_tagged(
         return None
     if tuple(inserted) == extension.inserted:
         return extension
-    tagged = replace(extension, inserted=tuple(inserted))
-    return _licensed(base, tagged, grammar, tags)
+    return _licensed(base, extension, inserted, grammar, tags)
 
 
 def _licensed(
-    base: Source, extension: Extension, grammar: ReferenceGrammar, tags: Collection[str]
+    base: Source,
+    extension: Extension,
+    words: Sequence[InsertedWord],
+    grammar: ReferenceGrammar,
+    tags: Collection[str],
 ) -> Extension | None:
     """An extension whose words have other tags, with the productions that license these."""
-    words = extension.inserted
     if not all(word.tag in tags or word.tag in _PHRASES for word in words):
         return None
     many = 1 if extension.second is not None else len(words)
@@ -117,6 +127,8 @@ def _licensed(
     places = [_place(base, words[: n + 1]) for n in range(len(words))]
 
     def found(meant: Production, first: int, last: int) -> Production | None:
+        if tuple(words[first:last]) == extension.inserted[first:last]:
+            return meant
         found_tags = [word.tag for word in words[first:last]]
         for node in nodes:
             if (node.label, node.child_labels) == (meant.lhs, meant.seed_rhs):
@@ -130,7 +142,13 @@ def _licensed(
     second = extension.second and found(extension.second, many, len(words))
     if not likeliest or (extension.second is not None and second is None):
         return None
-    return replace(extension, production=likeliest[0], others=tuple(likeliest[1:]), second=second)
+    return replace(
+        extension,
+        inserted=tuple(words),
+        production=likeliest[0],
+        others=tuple(likeliest[1:]),
+        second=second,
+    )
 
 
 def _place(base: Source, words: Sequence[InsertedWord]) -> int:
@@ -183,6 +201,67 @@ def _stand(words: Sequence[InsertedWord], lhs: str, tokens: Sequence[Token], tre
         ):
             return False
     return True
+
+
+def _grown(base: Source, extension: Extension, tokens: Sequence[Token]) -> Extended | None:
+    """The extension with its sentence's tree, grown where its productions say."""
+    words, tree = extension.inserted, base.parsed.tree
+    many = 1 if extension.second is not None else len(words)
+    inside = {number for word in words for number in _inside(tokens, word)}
+    own = [number for number in range(len(tokens)) if number not in inside]
+    licensed = [(extension.production, words[:many]), (extension.second, words[many:])]
+    for production, some in reversed(licensed):
+        if production is not None:
+            places = [sum(number < _inside(tokens, word)[0] for number in own) for word in some]
+            node = _that_grows(tree, production, places)
+            if node is None:
+                return None
+            parts = [
+                p for at, word in zip(places, some, strict=True) for p in _parts(tokens, word, at)
+            ]
+            tree = _with_parts(tree, node, production.lhs, parts)
+    parsed = ParsedSentence(extension.text, tuple(tokens), _brackets(tree, count()))
+    return Extended(replace(extension, others=()), parsed)
+
+
+def _that_grows(tree: Node, production: Production, places: Collection[int]) -> Node | None:
+    """What a production extends at some places: a node of its label, or what it is put over."""
+    found = [
+        node
+        for node in tree.nodes()
+        if set(places) <= {child.start for child in node.children} | {node.start, node.end}
+    ]
+    wanted = (
+        lambda node: (node.label, node.child_labels) == (production.lhs, production.seed_rhs),
+        lambda node: node.label == production.lhs,
+        lambda node: (node.label,) == production.seed_rhs,
+    )
+    return next((node for fits in wanted for node in found if fits(node)), None)
+
+
+def _parts(tokens: Sequence[Token], word: InsertedWord, place: int) -> list[Node]:
+    """What was inserted before a token, with commas around it, under its label if a phrase's."""
+    leaves = [Node(tokens[number].tag, (), place, place) for number in _inside(tokens, word)]
+    if word.tag in _PHRASES:
+        first, last = leaves[0].label == ",", len(leaves) - (leaves[-1].label == ",")
+        leaves[first:last] = [Node(word.tag, tuple(leaves[first:last]), place, place)]
+    return leaves
+
+
+def _with_parts(tree: Node, node: Node, label: str, parts: Sequence[Node]) -> Node:
+    """The tree with parts below a node, or below one of that label that is put over the node."""
+    if tree != node:
+        below = (_with_parts(child, node, label, parts) for child in tree.children)
+        return replace(tree, children=tuple(below))
+    below = node.children if node.label == label else (node,)
+    # What is inserted at a place stands before what begins there.
+    together = sorted([*parts, *below], key=lambda child: child.start)
+    return Node(label, tuple(together), node.start, node.end)
+
+
+def _brackets(node: Node, numbers: Iterator[int]) -> str:
+    inner = [_brackets(child, numbers) for child in node.children] or [str(next(numbers))]
+    return f"({node.label} {' '.join(inner)})"
 
 
 def confirmed_in_paper_form(
