@@ -71,9 +71,10 @@ def run(command: Command, sst: Path | str, cache: Path) -> tuple[float, float]:
         line = [sys.executable, "-m", "s2lct"]
         line += _filled(command.arguments, sst, Path(folder) / "suite")
         started = time.perf_counter()
-        process = subprocess.Popen(
-            line, stdout=subprocess.DEVNULL, env=os.environ | {"S2LCT_CACHE": str(cache)}
-        )
+        env = os.environ | {"S2LCT_CACHE": str(cache)}
+        # What is installed is compiled; a shell may forbid that to a checkout's modules.
+        env.pop("PYTHONDONTWRITEBYTECODE", None)
+        process = subprocess.Popen(line, stdout=subprocess.DEVNULL, env=env)
         _, status, usage = os.wait4(process.pid, 0)
         elapsed = time.perf_counter() - started
     if status:

@@ -49,7 +49,7 @@ class ParsedSentence:
     """A sentence with its tokens and its constituency tree in brackets, a token number a leaf."""
 
     text: str
-    tokens: tuple[Token, ...]
+    tokens: tuple[Token, ...] = field(hash=False)  # text and brackets tell enough
     brackets: str
 
     @property

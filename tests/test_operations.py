@@ -45,7 +45,7 @@ def parsed(brackets: str) -> ParsedSentence:
 
 
 def text_of(sentence: ParsedSentence, *names: str) -> str:
-    text, _ = operated(sentence, names)
+    text, _ = operated(sentence, tuple(names))
     return text
 
 
@@ -178,7 +178,7 @@ def finite_of(sentence: ParsedSentence) -> int:
 @given(sentences(), st.sampled_from(sorted(OPERATIONS)))
 def test_no_token_changes_but_what_an_operation_names(sentence: ParsedSentence, name: str) -> None:
     try:
-        text, starts = operated(sentence, [name])
+        text, starts = operated(sentence, (name,))
     except NotApplicableError:
         return
     finite, last = finite_of(sentence), len(sentence.tokens) - 1

