@@ -439,7 +439,7 @@ class FluentForm:
         labels = {seed.id: seed.labels for group in seeds.values() for seed in group}
         passed = self.may_be_published({each.id: labels[each.seed_id] for each in expansions})
         chosen = choose.choose(
-            list(labels),
+            [[seed.id for seed in group] for group in seeds.values()],
             [each for each in expansions if each.id in passed],
             per_seed=self.inputs.config.expansions,
             seed=self.inputs.config.seed,

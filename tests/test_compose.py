@@ -242,7 +242,7 @@ def test_no_insertion_is_chosen_more_often_than_its_share(
 ) -> None:
     given_ones = expansions(candidates)
     seeds = [f"s{number}" for number in range(61)]
-    chosen = choose(seeds, given_ones, per_seed=per_seed, seed=0)
+    chosen = choose([seeds], given_ones, per_seed=per_seed, seed=0)
     assert list(chosen) == seeds
     taken = [one for some in chosen.values() for one in some]
     assert len({one.id for one in taken}) == len(taken)
@@ -255,7 +255,16 @@ def test_no_insertion_is_chosen_more_often_than_its_share(
     assert all(counts[words_of(one)] >= LEAST_ALLOWED for one in left)
     shuffled = list(given_ones)
     order.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert choose(seeds, shuffled, per_seed=per_seed, seed=0) == chosen
+    assert choose([seeds], shuffled, per_seed=per_seed, seed=0) == chosen
+
+
+def test_what_is_limited_goes_to_a_capability_that_has_little_else() -> None:
+    many = [(number % 20, word) for number in range(100) for word in ("also", f"word{number}")]
+    few = [(20, "also"), (21, "also")]
+    groups = [[f"s{number}" for number in range(20)], ["s20", "s21"]]
+    chosen = choose(groups, expansions([*many, *few]), per_seed=4, seed=0)
+    assert [len(chosen[id]) for id in groups[1]] == [1, 1]
+    assert all(map(len, (chosen[id] for id in groups[0])))
 
 
 # Table 1 of the newest draft, its pieces joined by spaces; P, N and U stand for sentences.

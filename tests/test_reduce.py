@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 from itertools import product
@@ -104,3 +105,35 @@ def test_an_opened_sentence_is_confirmed_with_tags_of_its_own() -> None:
         [family], load_tagger(), load_parser(), lexicon, grammar, WORD_TAGS
     )
     assert text in [each.extension.text for each in confirmed]
+
+
+def test_an_extension_of_a_passed_case_has_its_sentences_tree_grown() -> None:
+    texts = [
+        "At times, the film is very dull in the final scene.",
+        "It's a very tasteful movie with a quiet and modest hero.",
+        "The central performance is both credible and remarkably mature throughout.",
+    ]
+    grammar, lexicon, _ = known()
+    sources: dict[str, tuple[Source, tuple[Extension, ...]]] = {}
+    for text in texts:
+        found = forms_of(text)
+        bases = dict(zip(found, parsed(*found), strict=True))
+        for shorter, longer in found.items():
+            source = Source(Sentence("made", shorter, shorter, "negative"), bases[shorter])
+            sources[shorter] = source, longer
+    models = load_tagger(), load_parser(), lexicon, grammar, WORD_TAGS
+    families = list(sources.values())
+    borne_out = confirmed_all(families, *models)
+    grown = confirmed_all(families, models[0], None, *models[2:])
+    alike = 0
+    for (source, _), by_parser, by_tree in zip(families, borne_out, grown, strict=True):
+        trees = {each.extension.text: each.parsed for each in by_tree}
+        assert {each.extension.text for each in by_parser} <= trees.keys()
+        for found in by_tree:
+            words = [node for node in found.parsed.tree.nodes() if node.is_word]
+            assert [node.start for node in words] == list(range(len(found.parsed.tokens)))
+            labels = [node.label for node in found.parsed.tree.nodes()]
+            assert not Counter(n.label for n in source.parsed.tree.nodes()) - Counter(labels)
+            assert found.extension.production.lhs in labels
+        alike += sum(each.parsed == trees[each.extension.text] for each in by_parser)
+    assert alike > sum(map(len, borne_out)) / 3

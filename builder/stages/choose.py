@@ -70,7 +70,7 @@ def _reads_well(extended: Extended) -> bool:
 
 
 def choose(
-    seeds: Sequence[str],
+    groups: Collection[Sequence[str]],
     expansions: Iterable[Expansion],
     *,
     per_seed: int,
@@ -80,14 +80,15 @@ def choose(
 ) -> dict[str, list[Expansion]]:
     """Choose each seed's expansions in a suite, those first that add what the chosen ones lack.
 
-    In rounds every seed gets one more, as long as it has any, those with few candidates first, and
-    candidates of several words before those of one: that whose words, number of words, production
-    and kind were chosen least, a greedy maximum coverage. No word or phrase makes up more than
+    In rounds every seed gets one more, as long as it has any, those of a capability with few
+    candidates first, among them those with few themselves, and candidates of several words before
+    those of one: that whose words, number of words, production and kind were chosen least, a greedy
+    maximum coverage. No word or phrase makes up more than
     `LARGEST_SHARE` of all, no class of words more than `LARGEST_SHARE_OF_A_CLASS`: numbers, words
     that English writes with a capital, and those of the domain.
 
     Args:
-        seeds: ids of the seeds of all capabilities.
+        groups: ids of the seeds of each capability.
         expansions: the candidates.
         per_seed: most expansions of a seed.
         seed: of the random choice among equals.
@@ -105,15 +106,17 @@ def choose(
             limited = _limited(expansion, domain)
         features = (*_features(expansion), *limited)
         of_seed[expansion.seed_id].append(_Candidate(expansion, *features, key))
+    of_group = {id: sum(len(of_seed[one]) for one in group) for group in groups for id in group}
     ordered = sorted(
-        seeds, key=lambda id: (len(of_seed[id]), shuffle_key(seed, "order of seeds", id))
+        of_group,
+        key=lambda id: (of_group[id], len(of_seed[id]), shuffle_key(seed, "order of seeds", id)),
     )
     total = sum(min(per_seed, len(candidates)) for candidates in of_seed.values())
     while True:
         chosen = _chosen(ordered, of_seed, per_seed, _limits(total))
         found = sum(map(len, chosen.values()))
         if _limits(found) == _limits(total):
-            return {id: chosen[id] for id in seeds}
+            return {id: chosen[id] for id in of_group}
         # Fewer were chosen than there was room for: of these, too, it is no larger share.
         total = (total + found) // 2
 
