@@ -15,9 +15,9 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from typecheck import FOLDERS, package_of_links  # noqa: E402
 
 MOST_LINES = {
-    "core": 1_460,
+    "core": 1_465,
     "suite": 2_250,
-    "builder": 11_080,
+    "builder": 11_170,
     "leaderboard": 6_600,
     "analysis": 5_200,
     "dataset_script": 1_000,
