@@ -251,8 +251,8 @@ def _parts(tokens: Sequence[Token], word: InsertedWord, place: int) -> list[Node
 def _with_parts(tree: Node, node: Node, label: str, parts: Sequence[Node]) -> Node:
     """The tree with parts below a node, or below one of that label that is put over the node."""
     if tree != node:
-        below = (_with_parts(child, node, label, parts) for child in tree.children)
-        return replace(tree, children=tuple(below))
+        children = (_with_parts(child, node, label, parts) for child in tree.children)
+        return replace(tree, children=tuple(children))
     below = node.children if node.label == label else (node,)
     # What is inserted at a place stands before what begins there.
     together = sorted([*parts, *below], key=lambda child: child.start)
