@@ -207,18 +207,14 @@ def _grown(base: Source, extension: Extension, tokens: Sequence[Token]) -> Exten
     """The extension with its sentence's tree, grown where its productions say."""
     words, tree = extension.inserted, base.parsed.tree
     many = 1 if extension.second is not None else len(words)
-    inside = {number for word in words for number in _inside(tokens, word)}
-    own = [number for number in range(len(tokens)) if number not in inside]
-    licensed = [(extension.production, words[:many]), (extension.second, words[many:])]
+    placed = [(_place(base, words[: n + 1]), word) for n, word in enumerate(words)]
+    licensed = [(extension.production, placed[:many]), (extension.second, placed[many:])]
     for production, some in reversed(licensed):
         if production is not None:
-            places = [sum(number < _inside(tokens, word)[0] for number in own) for word in some]
-            node = _that_grows(tree, production, places)
+            node = _that_grows(tree, production, [place for place, _ in some])
             if node is None:
                 return None
-            parts = [
-                p for at, word in zip(places, some, strict=True) for p in _parts(tokens, word, at)
-            ]
+            parts = [part for place, word in some for part in _parts(tokens, word, place)]
             tree = _with_parts(tree, node, production.lhs, parts)
     parsed = ParsedSentence(extension.text, tuple(tokens), _brackets(tree, count()))
     return Extended(replace(extension, others=()), parsed)
