@@ -20,11 +20,7 @@ from hypothesis import strategies as st
 
 from s2lct.builder.corpus.collect import MAX_WORDS, Corpus
 from s2lct.builder.corpus.read import hub_spec, read_corpus
-from s2lct.builder.language.natural_text import (
-    detokenise,
-    detokenised,
-    undo_escapes,
-)
+from s2lct.builder.language.natural_text import all_restored, detokenise, restored, undo_escapes
 from s2lct.builder.neutral import read_neutral
 from s2lct.errors import CorpusError
 
@@ -546,7 +542,7 @@ FRAGMENTS = (
 fragments = st.sampled_from(FRAGMENTS.split())
 
 
-def test_many_texts_are_detokenised_elsewhere_and_nothing_that_lies_here_is_imported(
+def test_many_texts_are_restored_elsewhere_and_nothing_that_lies_here_is_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("S2LCT_CACHE", str(tmp_path / "cache"))
@@ -554,9 +550,9 @@ def test_many_texts_are_detokenised_elsewhere_and_nothing_that_lies_here_is_impo
     (tmp_path / "json.py").write_text("open('imported', 'w')\n", encoding="utf-8")
     texts = [f"« caf\xe9 » , number {number} , does n't close ." for number in range(2_500)]
     begun: list[bool] = []
-    assert detokenised(texts, lambda: begun.append(True)) == list(map(detokenise, texts))
+    assert all_restored(texts, lambda: begun.append(True)) == list(map(restored, texts))
     assert begun == [True]
-    assert detokenised(texts, lambda: begun.append(True))[0] == detokenise(texts[0])
+    assert all_restored(texts, lambda: begun.append(True))[0] == restored(texts[0])
     assert begun == [True] and not (tmp_path / "imported").exists()
 
 

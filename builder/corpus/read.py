@@ -17,7 +17,7 @@ from s2lct.builder.corpus.collect import Corpus, corpus_of
 from s2lct.builder.corpus.sst import read_sst
 from s2lct.builder.corpus.tables import Columns, FileKind, read_files, read_hub
 from s2lct.builder.language import DATA
-from s2lct.builder.language.natural_text import detokenised, mend_c1, sentence_case
+from s2lct.builder.language.natural_text import all_restored, mend_c1
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
 from s2lct.labels import Label
@@ -122,10 +122,10 @@ def read_embedded(meanwhile: Callable[[], object] = lambda: None) -> Corpus:
         for number, (text, label) in enumerate(reviews, start=1)
         if not _looks_foreign(text)
     ]
-    plain = detokenised([mend_c1(raw) for _, raw, _ in numbered], meanwhile)
+    texts = all_restored([mend_c1(raw) for _, raw, _ in numbered], meanwhile)
     sentences = [
-        Sentence("embedded", id, sentence_case(given), sentiment, raw=raw)
-        for (id, raw, sentiment), given in zip(numbered, plain, strict=True)
+        Sentence("embedded", id, text, sentiment, raw=raw)
+        for (id, raw, sentiment), text in zip(numbered, texts, strict=True)
     ]
     foreign = len(reviews) - len(sentences)
     lines = (DATA / "neutral_film_sentences.txt").read_text(encoding="utf-8").splitlines()

@@ -11,13 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from s2lct.builder.corpus.collect import Corpus, corpus_of
-from s2lct.builder.language.natural_text import (
-    capitalise_first,
-    detokenised,
-    mend_mojibake,
-    sentence_case,
-    undo_escapes,
-)
+from s2lct.builder.language.natural_text import all_restored, mend_mojibake, undo_escapes
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
 from s2lct.hub_calls import reason_of
@@ -99,11 +93,10 @@ def _read_treebank(
     }
     found: dict[str, Sentence] = {}
     rows = [line.split("\t") for line in _lines(sentences)[1:]]
-    texts = detokenised([mend_mojibake(raw) for _, raw in rows], meanwhile)
+    texts = all_restored([mend_mojibake(raw) for _, raw in rows], meanwhile)
     for (index, raw), text in zip(rows, texts, strict=True):
         score = scores[ids[_key(raw)]]
-        cased = sentence_case if text.islower() else capitalise_first
-        found[index] = Sentence("sst", index, cased(text), _label(score), splits[index], score, raw)
+        found[index] = Sentence("sst", index, text, _label(score), splits[index], score, raw)
     if found.keys() != splits.keys() or len(found) < len(_lines(sentences)) - 1:
         raise ValueError("not every sentence has a split of its own")
     if len(found) == _ALL_SENTENCES and _sha256_of(found) != _RELEASED_SHA256:

@@ -16,7 +16,7 @@ from s2lct.identity import source_fingerprint
 from s2lct.plain_text import words
 
 WORTH_A_PROCESS = 2_000
-"""So many texts are detokenised in another process, while models are loaded in this one."""
+"""So many texts are restored in another process, while models are loaded in this one."""
 
 
 def natural(text: str) -> str:
@@ -98,11 +98,17 @@ def detokenise(text: str) -> str:
     return " ".join(text.split())
 
 
-def detokenised(texts: Sequence[str], meanwhile: Callable[[], object] = lambda: None) -> list[str]:
-    """`detokenise` of each text; what it gives is kept, since a corpus is read again and again."""
+def restored(text: str) -> str:
+    """Natural text from tokenised text, with capitals where there were none."""
+    text = detokenise(text)
+    return sentence_case(text) if text.islower() else capitalise_first(text)
+
+
+def all_restored(texts: Sequence[str], meanwhile: Callable[[], object] = lambda: None) -> list[str]:
+    """`restored` of each text; what it gives is kept, since a corpus is read again and again."""
 
     def made(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        found = map(detokenise, missing)
+        found = map(restored, missing)
         if len(missing) >= WORTH_A_PROCESS:
             meanwhile()
             # Not in the user's folder: modules that lie there are not to be imported.
@@ -442,4 +448,4 @@ def capitalise_first(text: str) -> str:
 
 
 if __name__ == "__main__":
-    json.dump([detokenise(text) for text in json.load(sys.stdin)], sys.stdout)
+    json.dump([restored(text) for text in json.load(sys.stdin)], sys.stdout)

@@ -8,7 +8,7 @@ a judge (`s2lct.builder.stages.judge`) leaves out more if it is asked.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -101,11 +101,10 @@ def choose(
     of_seed: defaultdict[str, list[_Candidate]] = defaultdict(list)
     for expansion in expansions:
         key = shuffle_key(seed, "choose", expansion.id)
-        limited: tuple[frozenset[Feature], frozenset[Feature]] = (frozenset(), frozenset())
-        if limits_authors or expansion.extension.origin != "attested":
-            limited = _limited(expansion, domain)
-        features = (*_features(expansion), *limited)
-        of_seed[expansion.seed_id].append(_Candidate(expansion, *features, key))
+        is_limited = limits_authors or expansion.extension.origin != "attested"
+        limited = _limited(expansion, domain) if is_limited else frozenset()
+        candidate = _Candidate(expansion, *_features(expansion), limited, key)
+        of_seed[expansion.seed_id].append(candidate)
     of_group = {id: sum(len(of_seed[one]) for one in group) for group in groups for id in group}
     ordered = sorted(
         of_group,
@@ -121,10 +120,10 @@ def choose(
         total = (total + found) // 2
 
 
-def _limits(total: int) -> tuple[int, int]:
+def _limits(total: int) -> dict[str, int]:
     """How often a word or phrase, and a class of words, may be among so many expansions."""
-    of_words, of_class = int(LARGEST_SHARE * total), int(LARGEST_SHARE_OF_A_CLASS * total)
-    return max(LEAST_ALLOWED, of_words), max(LEAST_ALLOWED, of_class)
+    shares = {"part": LARGEST_SHARE, "class": LARGEST_SHARE_OF_A_CLASS}
+    return {name: max(LEAST_ALLOWED, int(share * total)) for name, share in shares.items()}
 
 
 Feature = tuple[str, str]
@@ -139,8 +138,7 @@ class _Candidate(NamedTuple):
     length: Feature
     production: Feature
     kinds: tuple[Feature, ...]
-    parts: frozenset[Feature]
-    classes: frozenset[Feature]
+    limited: frozenset[Feature]
     key: bytes
 
     def rank(self, used: Mapping[Feature, int]) -> tuple[int, int, int, int, bytes]:
@@ -165,51 +163,46 @@ def _features(expansion: Expansion) -> tuple[Feature, Feature, Feature, tuple[Fe
     )
 
 
-def _limited(
-    expansion: Expansion, domain: Mapping[str, Collection[str]]
-) -> tuple[frozenset[Feature], frozenset[Feature]]:
+def _limited(expansion: Expansion, domain: Mapping[str, Collection[str]]) -> frozenset[Feature]:
     """An expansion's words and phrases, and the classes of its words; a phrase is of none."""
-    parts = frozenset(("part", word.word.lower()) for word in expansion.inserted)
-    found: set[str] = set()
+    found = {("part", word.word.lower()) for word in expansion.inserted}
     for inserted in expansion.inserted:
         word = inserted.word.lower()
-        found.update(name for name, some in domain.items() if word in some)
+        found.update(("class", name) for name, some in domain.items() if word in some)
         if inserted.tag == "CD":
-            found.add("number")
+            found.add(("class", "number"))
         elif inserted.tag in ("NNP", "NNPS") or (inserted.tag == "JJ" and word in proper_words()):
-            found.add("capital")
-    return parts, frozenset(("class", name) for name in found)
+            found.add(("class", "capital"))
+    return frozenset(found)
 
 
 def _chosen(
     seeds: Sequence[str],
     of_seed: Mapping[str, Sequence[_Candidate]],
     per_seed: int,
-    limits: tuple[int, int],
+    limits: Mapping[str, int],
 ) -> dict[str, list[Expansion]]:
     left = {id: list(of_seed.get(id, ())) for id in seeds}
     chosen: dict[str, list[Expansion]] = {id: [] for id in seeds}
-    used: Counter[Feature] = Counter()
+    used: defaultdict[Feature, int] = defaultdict(int)
     used_up: set[Feature] = set()
 
     def take(id: str, only_several: bool) -> bool:
         """Choose one more expansion of a seed; whether there was one."""
-        candidates = [
-            candidate
-            for candidate in left[id]
-            if not (only_several and candidate.length == SINGLE)
-            and used_up.isdisjoint(candidate.parts)
-            and used_up.isdisjoint(candidate.classes)
-        ]
-        if not candidates or len(chosen[id]) == per_seed:
+        if len(chosen[id]) == per_seed:
+            return False
+        left[id] = [each for each in left[id] if used_up.isdisjoint(each.limited)]
+        candidates = left[id]
+        if only_several:
+            candidates = [each for each in candidates if each.length != SINGLE]
+        if not candidates:
             return False
         best = min(candidates, key=lambda candidate: candidate.rank(used))
         left[id].remove(best)
         chosen[id].append(best.expansion)
-        used.update([best.words, best.length, best.production])
-        used.update([*best.kinds, *best.parts, *best.classes])
-        used_up.update(each for each in best.parts if used[each] >= limits[0])
-        used_up.update(each for each in best.classes if used[each] >= limits[1])
+        for feature in (best.words, best.length, best.production, *best.kinds, *best.limited):
+            used[feature] += 1
+        used_up.update(each for each in best.limited if used[each] >= limits[each[0]])
         return True
 
     # Single words would use up what is limited, and of them there are enough.
