@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from s2lct.builder.domains import FILM, NEUTRAL
+from s2lct.builder.domains import FILM, NEUTRAL, load_domain
 from s2lct.builder.models import EMBEDDED
 from s2lct.command import option_error
 from s2lct.labels import Label, check_label_map
@@ -125,8 +125,9 @@ class BuildConfig(BaseModel):
         """Whether the files of annotations were made for it, those shipped for the shipped ones."""
         from s2lct.builder.capabilities.files import capability_files
 
-        shipped = capability_files() if self.annotation_files else ()
-        return bool(self.annotations) or capability in shipped
+        if self.annotations or not self.annotation_files:
+            return bool(self.annotations)
+        return capability in capability_files(domain=load_domain(self.domain))
 
     @property
     def result_options(self) -> dict[str, Any]:

@@ -129,9 +129,9 @@ def _parquet_rows(path: Path, content: bytes) -> Iterator[Located]:
         for field in table.schema
     ]
     # A dictionary's values are slow to get one by one.
-    rows = table.cast(pa.schema(plain_fields)).to_pylist()
+    rows, name = table.cast(pa.schema(plain_fields)).to_pylist(), path.name
     for number, row in enumerate(rows, start=1):
-        yield f"{path.name}, row {number:,}", row
+        yield f"{name}, row {number:,}", row
 
 
 def parsed(cell: Any) -> Any:
