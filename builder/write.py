@@ -8,20 +8,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic_core import to_jsonable_python
 
 from s2lct.builder.annotations import Annotations
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.inputs import Inputs
-from s2lct.builder.records import (
-    Expansion,
-    Family,
-    InsertedWord,
-    Production,
-    Seed,
-    Sentence,
-    sentence_id,
-)
+from s2lct.builder.records import Expansion, Family, Seed, Sentence, sentence_id
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
 from s2lct.suite.tables import CONTRAST
@@ -44,9 +36,6 @@ _RECORDED_PACKAGES = (
     "transformers",
     "vaderSentiment",
 )
-
-_PRODUCTION = TypeAdapter(Production | None)
-_INSERTED = TypeAdapter(tuple[InsertedWord, ...])
 
 COUNTED = {"seeds": "seed", "expansions": "expansion", "counterparts": CONTRAST}
 """What ``suite.json`` counts of each capability, and the kind of rows that it is."""
@@ -97,9 +86,9 @@ def _row(case: Seed | Expansion, seed: Seed, annotations: Annotations | None) ->
                 for source, text in zip(seed.sources, used, strict=True)
             ],
             "masked_text": extension.masked_text,
-            "production": _PRODUCTION.dump_python(extension.production),
-            "second_production": _PRODUCTION.dump_python(extension.second),
-            "inserted": _INSERTED.dump_python(case.inserted),
+            "production": to_jsonable_python(extension.production),
+            "second_production": to_jsonable_python(extension.second),
+            "inserted": to_jsonable_python(case.inserted),
             "score": extension.score if extension.origin == "masked" else None,
             "origin": extension.origin,
         }

@@ -65,14 +65,14 @@ def show_scores(scores: score_models.Scores, *, format: Format = "table") -> Non
 )
 def show_report(results: list[Result]) -> None:
     """Figures side by side, and the words that broke each model."""
-    from s2lct.leaderboard.site.report import by_suite, shown_name, worst_first
+    from s2lct.leaderboard.site.report import best_first, by_suite, shown_name
 
     suites = by_suite(results)
     for group in suites:
         if len(suites) > 1:
             console.rule(f"Suite {group[0].suite.name}", align="left")
         show_results(group)
-    for result in (result for group in suites for result in worst_first(group)):
+    for result in (result for group in suites for result in best_first(group)):
         words = ", ".join(
             f"{word.item} ({word.pass_to_fail} of {word.expansions})"
             for word in result.flipping_words[:5]

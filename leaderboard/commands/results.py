@@ -46,7 +46,7 @@ def report(
     ] = None,
     suite: SuitesOfResults = [],  # noqa: B006
 ) -> list[Result]:
-    """Put results side by side, worst first, with examples.
+    """Put results side by side, best first, with examples.
 
     Results on several suites, such as a built one and CheckList's cases, stand below each other,
     the suite of the first result with its examples first. Every figure is computed from what the

@@ -73,13 +73,13 @@ def capability_words(names: Iterable[str]) -> dict[str, CapabilityWords]:
     return {name: known.get(name, CapabilityWords()) for name in names}
 
 
-def worst_first(results: Sequence[Result]) -> list[Result]:
+def best_first(results: Sequence[Result]) -> list[Result]:
     """Results of a suite, by consistency where all have it; those of a part of it last."""
     leads = _consistency_leads(results)
 
     def place(one: Result) -> tuple[object, ...]:
         share = one.overall.consistency if leads else None
-        figures = share.share if share else 0, -one.overall.failure_rate
+        figures = -share.share if share else 0, one.overall.failure_rate
         return one.partial, *figures, shown_name(one)
 
     return sorted(results, key=place)
@@ -187,7 +187,7 @@ def models_table(results: Sequence[Result]) -> Table:
     heads += ["refused", "unreadable", "without\nthese %"] * silent
     leads = _consistency_leads(results)
     rows: list[tuple[tuple[float, float], list[str | Cell]]] = []
-    for one in worst_first(results):
+    for one in best_first(results):
         of, whole = one.overall, one in comparable
         share = of.consistency
         cells = [percent(share.share), _bounds(share.ci)] if share else [NOTHING] * 2 * both
@@ -200,7 +200,7 @@ def models_table(results: Sequence[Result]) -> Table:
             cells += [f"{of.refusals:,}", f"{of.unreadable:,}"]
             cells += [percent(rate.failure_rate if rate else None)]
         place = (-share.share if leads and share else 0, of.failure_rate)
-        rows.append((place if whole else (-2, 0), [shown_name(one), *cells]))
+        rows.append((place if whole else (1, 0), [shown_name(one), *cells]))
     best, least = chance_of(fullest.references)
     for name, reference in fullest.references.items():
         cells = [percent(reference.consistency), ""] * both
@@ -209,7 +209,7 @@ def models_table(results: Sequence[Result]) -> Table:
         cells += [""] * (len(heads) - 1 - len(cells))
         row: list[str | Cell] = [Cell(text, kind="dim") for text in (f"({name})", *cells)]
         rows.append(((-(reference.consistency or 0) * leads, reference.failure_rate), row))
-    rows.sort(key=lambda one: one[0], reverse=True)
+    rows.sort(key=lambda one: one[0])
     return Table(heads, [row for _, row in rows])
 
 
@@ -241,7 +241,7 @@ def _by_capability(
 ) -> Table:
     words = capability_words(names)
     rows: list[list[Cell]] = []
-    for one in worst_first(results):
+    for one in best_first(results):
         known = [one.capabilities.get(name) for name in names]
         rows.append([Cell(shown_name(one)), *(cell(of) if of else Cell(NOTHING) for of in known)])
     for name, reference in _fullest(results).references.items():
@@ -367,7 +367,7 @@ def html_report(scored: Sequence[Scored]) -> str:
     The suite of the first result comes first, with examples.
     """
     suites = by_suite([one.result for one in scored])
-    results = worst_first(suites[0])
+    results = best_first(suites[0])
     of_suite = [one for one in scored if one.result in results]
     names = _hardest_first(results)
     words = capability_words(names)
@@ -407,8 +407,8 @@ def _conclusion(results: Sequence[Result], hardest: str) -> str:
 
     Results of a part of the suite take no part where one is of the whole.
     """
-    ranked = worst_first(_comparable(results) or results)
-    worst, best, several = ranked[0], ranked[-1], len(ranked) > 1
+    ranked = best_first(_comparable(results) or results)
+    best, worst, several = ranked[0], ranked[-1], len(ranked) > 1
     most, least = best.overall.consistency, worst.overall.consistency
     if most and least:
         guessed = percent(best.references[RANDOM].consistency)
