@@ -15,7 +15,7 @@ from s2lct.builder.capabilities.schema import Capability, Form, SearchRule
 from s2lct.builder.inputs import Inputs
 from s2lct.builder.kept_models import Confirmed, KeptModels
 from s2lct.builder.language.grammar import PhraseBank, shipped_attachments, shipped_bank
-from s2lct.builder.language.reach import has_referent, is_assertive, is_negative, is_reached
+from s2lct.builder.language.reach import has_referent, is_negative, is_reached, shuns_negation
 from s2lct.builder.models import parsed_sentences
 from s2lct.builder.models.opinions import opinions
 from s2lct.builder.pool import QUICK_LOOK, Pool
@@ -413,13 +413,16 @@ class FluentForm:
                         continue  # the author of another sentence with this shorter form wrote it
                     if not search.still_meets(form, label, parsed, self.inputs.lexicon):
                         continue
-                    if negative and is_assertive(longer.extension.inserted):
+                    if negative and self._shuns_negation(longer.extension):
                         continue
                     expansion = compose.expansion_of(seed, template, slot, longer.extension, parsed)
                     if expansion and (seed.capability, expansion.text) not in taken:
                         taken.add((seed.capability, expansion.text))
                         made.append(expansion)
         return made
+
+    def _shuns_negation(self, extension: Extension) -> bool:
+        return shuns_negation(extension.inserted, unread=self.annotations is None)
 
     def may_be_published(self, cases: Mapping[str, Collection[Label]]) -> Collection[str]:
         """Those of a capability's expansions, or of its contrasts, that may be published.
@@ -499,7 +502,7 @@ class FluentForm:
                 if contrast is not None and self._is_sensible(contrast):
                     longer = list(expansions[seed.id])
                     if is_negative(contrast.template):
-                        longer = [e for e in longer if not is_assertive(e.extension.inserted)]
+                        longer = [e for e in longer if not self._shuns_negation(e.extension)]
                     found[seed.id] = contrast
                     found.update(contrasts_of_expansions(longer, contrast, template))
                 continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.language.reach import has_referent, is_assertive, is_negative, is_reached
+from s2lct.builder.language.reach import has_referent, is_negative, is_reached, shuns_negation
 from s2lct.builder.models import load_parser, load_tagger, parsed_sentences
 from s2lct.builder.records import InsertedWord, ParsedSentence
 
@@ -69,5 +69,9 @@ def test_a_pronoun_needs_its_thing(wording: str, text: str, has: bool) -> None:
 def test_some_and_also_stand_under_no_negation() -> None:
     assert all(map(is_negative, ["{N|negate}", "I wouldn't say that {N|clause}.", "{P}? No."]))
     assert not is_negative("{S|question} Yes.")
-    assert is_assertive([InsertedWord("also", "RB", 0, 4)])
-    assert not is_assertive([InsertedWord("here", "RB", 0, 4)])
+    also, here = InsertedWord("also", "RB", 0, 4), InsertedWord("here", "RB", 0, 4)
+    throughout = InsertedWord("throughout the film", "PP", 0, 19)  # a denial may deny it alone
+    for unread in (True, False):
+        assert shuns_negation([also], unread=unread)
+        assert not shuns_negation([here], unread=unread)
+        assert shuns_negation([throughout], unread=unread) is unread

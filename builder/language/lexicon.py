@@ -60,6 +60,8 @@ None is ever inserted, whatever its tag."""
 _NEGATORS: Final = words(_LISTS["polarity_shifters"]["negators"])
 ASSERTIVE: Final = words(_LISTS["assertive"])
 """Words that stand under no negation."""
+DENIED_ALONE: Final = words(_LISTS["denied_alone"])
+"""Words that a denial may deny alone."""
 POSTDETERMINERS: Final = words(_LISTS["postdeterminers"])
 FOCUSING: Final = words(_LISTS["focusing"])
 _ENDINGS: Final[Mapping[str, tuple[str, ...]]] = {

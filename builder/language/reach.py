@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from s2lct.builder.language.lexicon import ASSERTIVE, Lexicon, is_negator
+from s2lct.builder.language.lexicon import ASSERTIVE, DENIED_ALONE, Lexicon, is_negator
 from s2lct.builder.language.operations import things
 
 if TYPE_CHECKING:
@@ -80,9 +80,10 @@ def is_negative(wording: str) -> bool:
     return "|negate" in wording or any(map(is_negator, _WORDS.findall(wording)))
 
 
-def is_assertive(inserted: Iterable[InsertedWord]) -> bool:
-    """Whether one of inserted words stands under no negation: *some*, *also*."""
-    return any(not ASSERTIVE.isdisjoint(word.word.lower().split()) for word in inserted)
+def shuns_negation(inserted: Iterable[InsertedWord], *, unread: bool) -> bool:
+    """Whether one of inserted words goes under no negation: *some*, and where nobody read *all*."""
+    shunned = ASSERTIVE | DENIED_ALONE if unread else ASSERTIVE
+    return any(not shunned.isdisjoint(word.word.lower().split()) for word in inserted)
 
 
 def has_referent(wording: str, sentence: ParsedSentence) -> bool:

@@ -327,6 +327,8 @@ def _pretrained_model(name: str) -> tuple[Network, PreTrainedTokenizerBase]:
             f"{shown}: its tokenizer knows {len(tokenizer):,} pieces, the model {pieces:,}",
             hint="save the tokenizer beside the model: tokenizer.save_pretrained(FOLDER)",
         )
+    # On a CPU bfloat16 took 6.3 times as long and changed the three likeliest words of 8 % of 600
+    # masks; int8 (torch's dynamic quantisation) took 0.6 times as long and changed those of 83 %.
     model.eval().to(_device(), torch.float32)
     # It scores the vocabulary, where it can be asked by itself.
     head: Any = getattr(model, "cls", None) or getattr(model, "lm_head", None)
