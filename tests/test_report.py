@@ -112,6 +112,8 @@ def test_the_page_has_the_figures_of_the_results(count: int, tmp_path: Path) -> 
     (head, *rows) = tables["Failure rates by capability"]
     cells = {(row[0], name): cell for row in rows for name, cell in zip(head, row, strict=True)}
     (means, *of_means) = tables["Means"]
+    shares = [float(row[means.index("consistency %")].split()[0]) for row in of_means]
+    assert shares == sorted(shares, reverse=True)
     for one in found:
         result = one.result
         name = result.model.name
