@@ -231,10 +231,13 @@ def test_an_address_of_no_cluster_is_told(address: str, monkeypatch: pytest.Monk
 
 
 ALONE = """
+import signal
 import sys
 from functools import partial
 from pathlib import Path
 
+# What a script starts in the background ignores it, and so would this.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 tests, folder = map(Path, sys.argv[1:])
 sys.path.insert(0, str(tests))
 import ray_asks as asks
