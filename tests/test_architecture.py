@@ -15,17 +15,17 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from typecheck import FOLDERS, package_of_links  # noqa: E402
 
 MOST_LINES = {
-    "core": 1_465,
-    "suite": 2_250,
-    "builder": 11_165,
-    "leaderboard": 6_600,
-    "analysis": 5_200,
-    "dataset_script": 1_000,
-    "cards cli": 1_000,
-    "tests": 16_300,
+    "core": 1_560,
+    "suite": 2_400,
+    "builder": 11_600,
+    "leaderboard": 7_100,
+    "analysis": 5_300,
+    "dataset_script": 1_100,
+    "cards cli": 1_100,
+    "tests": 18_300,
 }
 LONGEST_MODULE = 600
-MOST_MODULES = 170
+MOST_MODULES = 178
 
 
 def test_imports_go_one_way_and_in_no_circle(tmp_path: Path) -> None:
