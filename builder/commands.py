@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from pydantic import Field, SkipValidation
+from pydantic import BeforeValidator, Field, SkipValidation
 
 from s2lct.command import Capabilities, Count, EngineName, RandomSeed, command
 from s2lct.errors import OptionError
@@ -334,7 +334,9 @@ def verify(
 @command
 def export(
     suite: Annotated[
-        Path, typer.Argument(help="Folder of a built suite; for lm-eval, or a Hub id.")
+        str,
+        BeforeValidator(str),
+        typer.Argument(help="Folder of a built suite; for lm-eval, or a Hub id."),
     ],
     *,
     out: Annotated[Path, typer.Option(help="File to write; for lm-eval, a folder.")],
@@ -361,4 +363,4 @@ def export(
     check_file_out(out, "--out")
     if prompt is not None:
         raise OptionError(f"--prompt: --format {format} asks nothing", hint="leave it out")
-    return export_suite(suite, out, format)
+    return export_suite(Path(suite), out, format)

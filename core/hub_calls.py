@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -10,8 +11,11 @@ from typing import Any
 
 from s2lct.plain_text import plain
 
+HUB = "hf:"
+"""Before a name it says that a repository of the Hub is meant."""
 _TOKEN = re.compile(r"\b(?:hf|api)_[A-Za-z0-9_-]{8,}")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(@[\w./-]+)?", re.ASCII)
+_HUB_ID_WITHOUT_OWNER = re.compile(r"[A-Za-z0-9][\w.-]*(@[\w./-]+)?", re.ASCII)
 _HIDDEN = "hf_…"
 _LONGEST = 200
 _SHORTEST = 8
@@ -20,6 +24,27 @@ _SHORTEST = 8
 def is_hub_id(name: str) -> bool:
     """Whether a name is that of a repository, ``ORG/NAME`` or ``ORG/NAME@REVISION``."""
     return _HUB_ID.fullmatch(name) is not None
+
+
+def repository_meant(name: str, *, without_owner: bool = False) -> str:
+    """The repository of the Hub that a name stands for; empty where a folder or nothing is meant.
+
+    ``hf:`` in front, or a revision behind, names a repository whatever lies here; a folder that is
+    called so is written with ``./`` in front. Any other name is first that of a folder.
+
+    Args:
+        name: ``ORG/NAME``, ``ORG/NAME@REVISION``, either with ``hf:`` in front, or a path.
+        without_owner: whether a repository may be called ``NAME`` alone, as old models are.
+
+    Returns:
+        ``ORG/NAME`` or ``ORG/NAME@REVISION``.
+    """
+    repository = name.removeprefix(HUB)
+    shorter = without_owner and _HUB_ID_WITHOUT_OWNER.fullmatch(repository) is not None
+    if not (is_hub_id(repository) or shorter):
+        return ""
+    surely = repository != name or "@" in repository
+    return repository if surely or not os.path.exists(name) else ""  # noqa: PTH110
 
 
 def without_token(text: str) -> str:

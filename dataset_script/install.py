@@ -20,7 +20,7 @@ from s2lct.command import command
 from s2lct.dataset_script.hub import Hub
 from s2lct.errors import SuiteError
 from s2lct.files import files_in, locked, whole_folder, write_text
-from s2lct.hub_calls import is_hub_id
+from s2lct.hub_calls import repository_meant
 from s2lct.progress import Bar, bar
 from s2lct.suite.cases import installed_folder, published_suite
 from s2lct.suite.read import WrittenSuite, read_suite
@@ -71,13 +71,14 @@ def install(
     wanted = Version.read(version) if version is not None else None
     advance = bar("install", None)
     folder, called = Path(suite).expanduser(), suite
-    if not folder.is_dir():
-        if not is_hub_id(called):
+    repository = repository_meant(suite)
+    if repository or not folder.is_dir():
+        if not repository:
             raise SuiteError(
                 f"{suite}: neither a folder here nor a repository ORG/NAME",
                 hint="name a folder that `s2lct build` wrote, or a repository on the Hub",
             )
-        called = _released(called, wanted)
+        called = repository if "@" in repository else _released(repository, wanted)
         advance(1, f"download {called}")
         folder = published_suite(called)
     written = read_suite(folder)

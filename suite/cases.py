@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from s2lct.errors import ScoringError
 from s2lct.files import is_folder, is_here
-from s2lct.hub_calls import causes_of, reason_of
+from s2lct.hub_calls import causes_of, reason_of, repository_meant
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import chosen, natural_order
 from s2lct.suite.other_suites import SUITE_FORMS, is_spec, rows_of_spec
@@ -158,9 +158,9 @@ def load_suite(
 
     Args:
         suite: a folder that `s2lct build` wrote, ``"s2lct"`` for the installed suite, a Hub id
-            (``ORG/s2lct`` or ``ORG/s2lct@REVISION``), a suite of others (see `other_suites`), or
-            rows: dicts, a `datasets.Dataset`, a `DatasetDict` or a dict of them by config, as
-            `s2lct.build` returns.
+            (``ORG/s2lct`` or ``ORG/s2lct@REVISION``, see `repository_meant`), a suite of others
+            (see `other_suites`), or rows: dicts, a `datasets.Dataset`, a `DatasetDict` or a dict
+            of them by config, as `s2lct.build` returns.
         capabilities: ids in any case; None for all.
         kind: ``seed`` or ``expansion``; None for both.
         limit: most cases of a capability; None for all.
@@ -219,10 +219,12 @@ def _read(suite: str | Path | Iterable[Mapping[str, Any]]) -> SuiteCases:
     if is_spec(str(suite)):
         return _of_others(*rows_of_spec(str(suite)))
     folder = Path(suite)
-    if is_here(folder) and not is_folder(folder):
+    is_path = isinstance(suite, Path) and is_here(folder)
+    repository = "" if is_path else repository_meant(str(suite))
+    if repository or not is_here(folder):
+        built = read_suite(published_suite(repository or str(suite)))
+    elif not is_folder(folder):
         raise ScoringError(f"--suite {suite}: a file of what kind?", hint=SUITE_FORMS)
-    if not is_folder(folder):
-        built = read_suite(published_suite(str(suite)))
     elif (folder / SUITE_FILE).exists():
         built = read_suite(folder)
     else:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 import s2lct.suite.lm_eval_metrics as metrics
-from s2lct.files import check_only_ours, is_folder, whole_folder, write_text
+from s2lct.files import check_only_ours, whole_folder, write_text
 from s2lct.labels import LABELS, PROMPTS, SLOT, checked_prompt, space_behind
 from s2lct.suite.cases import Case, SuiteCases, load_suite
 from s2lct.suite.tables import CONTRAST, SPLIT
@@ -105,7 +105,7 @@ def as_yaml(content: Mapping[str, Any]) -> str:
     return yaml.dump(dict(content), Dumper=_Yaml, sort_keys=False, allow_unicode=True, width=1_000)
 
 
-def export_lm_eval(suite: Path, out: Path, prompt: str = PROMPTS[0]) -> int:
+def export_lm_eval(suite: str | Path, out: Path, prompt: str = PROMPTS[0]) -> int:
     """Write tasks of lm-evaluation-harness into a folder, for its ``--include_path``.
 
     Of each capability there is a task ``s2lct_lc4``, in which the likeliest label counts, as with
@@ -129,7 +129,7 @@ def export_lm_eval(suite: Path, out: Path, prompt: str = PROMPTS[0]) -> int:
     import pyarrow.parquet as pq
 
     prompt = checked_prompt(prompt)
-    cases = load_suite(suite if is_folder(suite) else str(suite))
+    cases = load_suite(suite)
     parts = by_capability(cases.with_contrasts)
     # Ids in small letters, or as they are where two differ in these.
     names = {capability: capability.lower() for capability in parts}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from s2lct.errors import ScoringError
-from s2lct.hub_calls import is_hub_id, reason_of
+from s2lct.hub_calls import reason_of, repository_meant
 from s2lct.suite.cases import SuiteCases, load_suite
 from s2lct.suite.versions import Version
 
@@ -39,12 +39,12 @@ def named_hub_errors(name: str) -> Iterator[None]:
 
 def snapshot(name: str) -> Path:
     """The result files of a dataset ``ORG/NAME[@REVISION]``."""
-    if not is_hub_id(name):
+    if not (meant := repository_meant(name)):
         raise ScoringError(
             f"{name}: neither a folder nor a Hub dataset",
             hint="name a folder of result files, or ORG/NAME",
         )
-    repo, _, revision = name.partition("@")
+    repo, _, revision = meant.partition("@")
     patterns = ["*.json", "*.parquet"]
     with named_hub_errors(name):
         return Path(
@@ -55,8 +55,8 @@ def snapshot(name: str) -> Path:
 
 
 def on_hub(name: str) -> bool:
-    """Whether a name is that of a dataset on the Hub, and of nothing here."""
-    return is_hub_id(name) and not Path(name).exists()
+    """Whether a name is that of a dataset on the Hub; see `repository_meant`."""
+    return bool(repository_meant(name))
 
 
 def suites_named(names: Sequence[str]) -> list[SuiteCases]:
@@ -70,7 +70,7 @@ def suites_named(names: Sequence[str]) -> list[SuiteCases]:
         tags: list[str] = []
         if on_hub(name) and "@" not in name:
             with named_hub_errors(f"--suite {name}"):
-                refs = hub_api().list_repo_refs(name, repo_type="dataset")
+                refs = hub_api().list_repo_refs(repository_meant(name), repo_type="dataset")
             tags = [tag.name for tag in refs.tags if Version.of_tag(tag.name)]
         places += [f"{name}@{tag}" for tag in tags] or [name]
     return list(map(load_suite, places))

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from s2lct.errors import ScoringError
 from s2lct.files import is_folder, regular_bytes
+from s2lct.hub_calls import repository_meant
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
@@ -57,7 +58,8 @@ class Suites:
     def of(self, result: Result, path: Path) -> SuiteCases:
         """The suite of a result file; a `ScoringError` where it is not here."""
         stated = result.suite
-        if stated.fingerprint not in self._known and is_folder(Path(stated.name)):
+        is_here = is_folder(Path(stated.name)) and not repository_meant(stated.name)
+        if stated.fingerprint not in self._known and is_here:
             found = load_suite(stated.name)
             self._known[found.fingerprint] = found
         if stated.fingerprint not in self._known:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from s2lct.errors import ScoringError
 from s2lct.files import sha256_of
 from s2lct.leaderboard.results.comparison import holm, pair_p_values
-from s2lct.leaderboard.results.hub_results import snapshot
+from s2lct.leaderboard.results.hub_results import on_hub, snapshot
 from s2lct.leaderboard.results.read import Scored, Suites, read_outcomes, read_result, with_figures
 from s2lct.leaderboard.results.record import Result, faults_of_names
 from s2lct.leaderboard.scoring import statistics
@@ -78,7 +78,8 @@ def collect(source: str | Path, suites: Sequence[SuiteCases] = ()) -> Collection
     Raises:
         ScoringError: there is nothing at ``source``, or nothing usable.
     """
-    folder = Path(source) if Path(source).is_dir() else snapshot(str(source))
+    is_here = Path(source).is_dir() and not on_hub(str(source))
+    folder = Path(source) if is_here else snapshot(str(source))
     known, wanted = Suites(suites), {suite.fingerprint for suite in suites}
     found: dict[str, dict[tuple[str, ...], tuple[Path, Scored]]] = {}
     skipped: list[str] = []
