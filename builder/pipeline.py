@@ -15,7 +15,7 @@ from s2lct.builder import write
 from s2lct.builder.annotations import Annotations
 from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.corpus.collect import without_conflicts
+from s2lct.builder.corpus.collect import with_distinct_names, without_conflicts
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.domains import load_domain
 from s2lct.builder.fluent_form import FluentForm
@@ -109,7 +109,9 @@ def read_inputs(config: BuildConfig) -> Inputs:
         cleaned=config.templates == "fluent",
         meanwhile=loaded.begin,
     )
-    corpora = without_conflicts([corpus, neutral]) if neutral else [corpus]
+    corpora = [corpus]
+    if neutral:
+        corpora = without_conflicts(with_distinct_names([corpus, neutral]))
     progress(1, f"{sum(len(each.sentences) for each in corpora):,} sentences")
     recorded_inputs = {
         "options": options,

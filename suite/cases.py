@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -205,8 +206,14 @@ def families_of(cases: Sequence[Case], *, across: bool = False) -> npt.NDArray[n
     """
     import numpy as np
 
+    # Corpora of one name may count their sentences alike: a sentence is its text, too.
     keys = [
-        ("" if across else case.capability, frozenset(case.sources) or case.seed_id)
+        (
+            "" if across else case.capability,
+            frozenset(zip_longest(case.sources, case.source_texts))
+            if case.sources
+            else case.seed_id,
+        )
         for case in cases
     ]
     number_of = {key: number for number, key in enumerate(dict.fromkeys(keys))}

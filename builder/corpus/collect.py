@@ -111,6 +111,24 @@ def without_conflicts(corpora: Sequence[Corpus]) -> list[Corpus]:
     return left
 
 
+def with_distinct_names(corpora: Sequence[Corpus]) -> list[Corpus]:
+    """Corpora of which no two have one name: `a/data.csv` and `b/data.csv` are told apart.
+
+    Their sentences' ids are unique within a corpus alone. A name that others have too gets the
+    beginning of the corpus's fingerprint.
+    """
+    fingerprints = {(corpus.name, corpus.fingerprint) for corpus in corpora}
+    times = Counter(name for name, _ in fingerprints)
+    distinct: list[Corpus] = []
+    for corpus in corpora:
+        if times[corpus.name] > 1:
+            name = f"{corpus.name}#{corpus.fingerprint[:8]}"
+            sentences = tuple(replace(sentence, corpus=name) for sentence in corpus.sentences)
+            corpus = replace(corpus, name=name, sentences=sentences)
+        distinct.append(corpus)
+    return distinct
+
+
 def _conflicts(sentences: Iterable[Sentence]) -> frozenset[str]:
     """The texts that are labelled in two ways; a warning names the first."""
     first: dict[str, Sentence] = {}

@@ -237,7 +237,7 @@ def _corpus_of(
                 f"{row_where}: the label {str(row[label_column])[:60]!r} is unknown",
                 hint="say what the labels mean, such as --label-map 0=negative,1=positive",
             )
-        id = str(number if row.get("id") in (None, "") else row["id"])
+        id = _id_of(row, number)
         split, score = str(row.get("split") or ""), _score(row.get("score"), row_where)
         sentences.append(Sentence(name, id, text, label or "neutral", split, score, raw))
     skipped = Counter({"without label": unlabelled})
@@ -253,6 +253,14 @@ def _corpus_of(
         licence=table.info.license or "not stated",
         labelled=columns.labelled,
     )
+
+
+def _id_of(row: Mapping[str, Any], number: int) -> str:
+    """A row's id; of one that lacks it, what no row is called that has one."""
+    if "id" not in row:
+        return str(number)
+    id = "" if row["id"] is None else str(row["id"])
+    return id if id.strip() else f"row-{number}"
 
 
 def _first_words(raw: str) -> str:
