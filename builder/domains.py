@@ -18,7 +18,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from s2lct.errors import OptionError
-from s2lct.plain_text import plain
+from s2lct.plain_text import did_you_mean, plain
 from s2lct.suite.read import faults_in
 
 FILM, NEUTRAL, ELSE = "film", "neutral", "else"
@@ -139,9 +139,10 @@ def load_domain(spec: str) -> Domain:
         return shipped_domain(spec)
     if spec.endswith((".yaml", ".yml")):
         return _read(Path(spec))
+    domains = [NEUTRAL, *shipped_names()]
     raise OptionError(
         f"--domain {plain(spec, 60)}: unknown",
-        hint=f"there are {', '.join([NEUTRAL, *shipped_names()])}, or name a YAML file",
+        hint=f"{did_you_mean(spec, domains)}there are {', '.join(domains)}, or name a YAML file",
     )
 
 

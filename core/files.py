@@ -13,8 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from s2lct.errors import OutputError
+from s2lct.errors import OptionError, OutputError
+from s2lct.hub_calls import HUB, repository_meant
 from s2lct.identity import content_id
+from s2lct.plain_text import plain
 
 _BLOCK = 1 << 20
 
@@ -43,6 +45,44 @@ def regular_bytes(path: Path, most: int) -> bytes:
 def is_folder(path: Path) -> bool:
     """Whether a folder of that name is here; a name that can be none is none."""
     return os.path.isdir(path)  # noqa: PTH112
+
+
+def folder_named(name: str | Path, option: str) -> Path | None:
+    """The folder that a name stands for; None where it stands for a repository of the Hub.
+
+    ``ORG/NAME[@REVISION]`` and ``NAME``, with or without ``hf:`` in front, are the Hub's, whatever
+    folders are here. A folder is named with ``./`` or ``../`` in front, ``/`` behind, by an
+    absolute path, or as a `Path`.
+
+    Args:
+        name: what the user wrote.
+        option: by which; named in the error.
+
+    Raises:
+        OptionError: there is no such folder; or the name is the Hub's, and a folder has it too.
+    """
+    text = str(name)
+    may_be = HUB + text.removeprefix(HUB)
+    repository = "" if isinstance(name, Path) else repository_meant(may_be, without_owner=True)
+    if text.endswith("/"):
+        repository = ""
+    bare = repository.partition("@")[0]
+    # The libraries that fetch a repository take a folder of its name first.
+    if repository and (here := [other for other in (text, bare) if is_here(Path(other))]):
+        raise OptionError(
+            f"{option} {text}: may be a repository of the Hub, and {here[0]} is here, too",
+            hint=f"for what is here write ./{here[0]}; for the Hub's, rename what is here or start "
+            "the command in another folder",
+        )
+    if repository:
+        return None
+    folder = Path(name)
+    if not text or not is_folder(folder):
+        raise OptionError(
+            f"{option} {plain(text, 200)}: there is no such folder",
+            hint="check the path; a repository of the Hub is called ORG/NAME",
+        )
+    return folder
 
 
 def is_here(path: Path) -> bool:

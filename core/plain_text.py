@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import io
 from collections.abc import Iterable
 
@@ -53,3 +54,15 @@ def as_csv(rows: Iterable[Iterable[object]], end: str = "\n") -> str:
 def words(text: str) -> frozenset[str]:
     """The words of a text, each once."""
     return frozenset(text.split())
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """``did you mean vader? `` to open a hint with; empty where no name is near.
+
+    Args:
+        name: what somebody typed, in any case.
+        names: those that there are.
+    """
+    by_folded = {other.casefold(): other for other in names}
+    near = difflib.get_close_matches(name.casefold()[:100], by_folded, n=1)
+    return f"did you mean {by_folded[near[0]]}? " if near else ""

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from s2lct.errors import ScoringError
-from s2lct.plain_text import plain, words
+from s2lct.plain_text import did_you_mean, plain, words
 
 ID_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,30}$"
 _LONGEST, _DIGITS = 31, 6
@@ -78,7 +78,8 @@ def chosen(named: Iterable[str], known: Sequence[str], suite: str) -> tuple[str,
     if unknown or not names:
         raise ScoringError(
             f"suite {suite}: has no capability {', '.join(unknown) or 'without a name'}",
-            hint=f"choose among {', '.join(known)}, or leave it out to take all",
+            hint=f"{did_you_mean((unknown or [''])[0], known)}choose among {', '.join(known)}, or "
+            "leave it out to take all",
         )
     return names
 

@@ -83,6 +83,12 @@ def test_a_rule_says_what_probabilities_mean() -> None:
     assert binary.labels(rows).tolist() == [label for _, label in BANDED]
     folded = rule_for(STARS).labels(np.array([[0.3, 0.3, 0.4, 0, 0], [0, 0.1, 0.4, 0.3, 0.2]]))
     assert folded.tolist() == [0, 2]
+    # Of equal ones the first wins, whatever the last bits, and an end of the band is none of it.
+    ties = np.array([[0.5, 0.25, 0.25], [0.4, 0.4, 0.2], [0.1, 0.45, 0.45], [1 / 3, 1 / 3, 1 / 3]])
+    for bits in (*np.eye(3), -np.eye(3)[0]):
+        found = rule_for(["negative", "neutral", "positive"]).labels(ties + 1e-7 * bits)
+        assert found.tolist() == [0, 0, 1, 0]
+        assert binary.labels(rows + 1e-7 * bits[:2]).tolist() == [label for _, label in BANDED]
     known = rule_for(["LABEL_0", "LABEL_1"], model="textattack/bert-base-uncased-SST-2")
     mapped = rule_for(["LABEL_0", "LABEL_1"], label_map={"0": "positive", "LABEL_1": "negative"})
     assert (known.meanings, mapped.meanings) == ((0, 2), (2, 0)) and "--label-map" in str(mapped)

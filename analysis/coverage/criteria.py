@@ -45,6 +45,7 @@ from s2lct.analysis.coverage.masks import Masks
 from s2lct.analysis.kept import kept_arrays
 from s2lct.errors import AnalysisError
 from s2lct.identity import fingerprint_of
+from s2lct.plain_text import did_you_mean
 
 METRICS = ("boundary", "cover", "mncover")
 BINS = 10
@@ -257,7 +258,7 @@ def build_metrics(
     if unknown or not names:
         raise AnalysisError(
             f"--metric {', '.join(unknown) or '(none)'}: no such metric",
-            hint=f"choose among {', '.join(METRICS)}",
+            hint=f"{did_you_mean(''.join(unknown[:1]), METRICS)}choose among {', '.join(METRICS)}",
         )
     if "mncover" in names and masks is None:
         raise AnalysisError(

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.domains import Domain
 from s2lct.errors import CapabilityError
-from s2lct.plain_text import plain
+from s2lct.plain_text import did_you_mean, plain
 from s2lct.suite.capability_ids import spelled
 from s2lct.suite.other_suites import CheckListCase
 
@@ -93,7 +93,8 @@ def load_capabilities(
     for name in chosen:
         if name not in known:
             raise CapabilityError(
-                f"--capability {plain(name, 60)}: unknown", hint=f"there are {', '.join(known)}"
+                f"--capability {plain(name, 60)}: unknown",
+                hint=f"{did_you_mean(name, known)}there are {', '.join(known)}",
             )
     return tuple(known[name] for name in chosen)
 

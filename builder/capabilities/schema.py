@@ -24,6 +24,7 @@ from s2lct.builder.language import DATA
 from s2lct.builder.language.lexicon import Pos, Sentiment
 from s2lct.builder.language.operations import OF_THE_VERB, OPERATIONS, REPLIES
 from s2lct.labels import Label
+from s2lct.plain_text import did_you_mean
 from s2lct.suite.capability_ids import ID_PATTERN, is_capability_id
 from s2lct.suite.tables import FormName
 
@@ -274,12 +275,13 @@ class Template(_Specified):
                 f'passes: {self.passes!r} is neither labels nor "label of SLOT" or "denial of SLOT"'
             )
         _without_braces(_FIELD.sub("", self.text))
+        operations = (*OPERATIONS, *REPLIES)
         for field in self.fields():
             names = operations_of(field)
-            if unknown := set(names) - set(OPERATIONS) - set(REPLIES):
+            if unknown := set(names) - set(operations):
                 raise ValueError(
                     f"template {self.text!r}: no operation {', '.join(sorted(unknown))}; "
-                    f"there are {', '.join((*OPERATIONS, *REPLIES))}"
+                    f"{did_you_mean(min(unknown), operations)}there are {', '.join(operations)}"
                 )
             if len(set(names)) < len(names) or len(OF_THE_VERB.intersection(names)) > 1:
                 raise ValueError(f"template {self.text!r}: {field[0]} changes its verb twice")

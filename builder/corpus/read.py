@@ -21,7 +21,7 @@ from s2lct.builder.language.natural_text import all_restored, mend_c1
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
 from s2lct.labels import Label
-from s2lct.plain_text import words
+from s2lct.plain_text import did_you_mean, words
 
 SPEC_FORMS = (
     "write one of: embedded, sst:PATH or sst:URL, csv:PATH, jsonl:PATH, parquet:PATH, "
@@ -79,7 +79,8 @@ def read_corpus(
         return read_files(cast(FileKind, kind), Path(location).expanduser(), columns)
     if kind == "hf":
         return read_hub(*hub_spec(spec), columns)
-    raise CorpusError(f"corpus {spec!r} is of no known kind", hint=SPEC_FORMS)
+    near = did_you_mean(kind, ("embedded", "sst", "csv", "jsonl", "parquet", "hf"))
+    raise CorpusError(f"corpus {spec!r} is of no known kind", hint=near + SPEC_FORMS)
 
 
 def hub_spec(spec: str) -> tuple[str, str, str]:

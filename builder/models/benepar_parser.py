@@ -166,10 +166,15 @@ class PublishedBenepar:
 
 def model_folder(name: str) -> Path:
     """Folder of a benepar model: a path, or the name of one in NLTK's data folders."""
-    if name and is_folder(Path(name)):
-        return Path(name)
     if _PUBLISHED_NAME.fullmatch(name) is None:
+        if name and is_folder(Path(name)):
+            return Path(name)
         raise ModelError(f"--parser {plain(name, 200)}: no folder and no benepar model", hint=_HINT)
+    if is_folder(Path(name)):
+        raise ModelError(
+            f"--parser {name}: may be a model of benepar's, and a folder of that name is here, too",
+            hint=f"for the folder write ./{name}; for benepar's, rename the folder",
+        )
     try:
         return Path(str(nltk.data.find(f"models/{name}")))
     except LookupError as error:

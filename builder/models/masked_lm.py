@@ -20,6 +20,7 @@ from s2lct.builder.models.shipped import shipped
 from s2lct.builder.records import MASK
 from s2lct.engines import batches_at_once
 from s2lct.errors import ModelError
+from s2lct.files import folder_named
 from s2lct.hub_calls import commit_of, pretrained, reason_of
 from s2lct.plain_text import plain
 
@@ -297,7 +298,8 @@ def _pretrained_model(name: str) -> tuple[Network, PreTrainedTokenizerBase]:
     shown = f"--mlm {plain(name, 200)}"
     try:
         with _quiet():
-            pinned = {} if Path(name).exists() else {"revision": commit_of(name)}
+            folder = folder_named(name, "--mlm")
+            pinned = {"revision": commit_of(name)} if folder is None else {}
             tokenizer = pretrained(AutoTokenizer, name, **pinned)
             model, info = pretrained(
                 AutoModelForMaskedLM,

@@ -26,11 +26,13 @@ from s2lct.labels import (
     POSITIVE,
     check_label_map,
 )
+from s2lct.plain_text import did_you_mean
 
 MOST_CLASSES = 5
 TOLERANCE = 1e-2
 """How far the probabilities of a text may be from 1 in sum: half precision rounds that much."""
 ROUNDING = 1e-6
+"""Probabilities that differ by no more are equal: the last bits depend on the machine."""
 SOFTMAX = (
     "give probabilities: for logits apply softmax, torch.softmax(logits, -1), or "
     'function_to_apply="softmax" in a pipeline'
@@ -82,8 +84,9 @@ class LabelRule:
     def labels(
         self, probabilities: Array, called: str = "text number {}: the model's output"
     ) -> Labels:
-        """The label of each text, of probabilities (texts, classes); the first of equal ones wins.
+        """The label of each text, of probabilities (texts, classes).
 
+        The largest wins, of those that are equal up to `ROUNDING` the first label.
         Rows that are no probabilities are refused with a ScoringError, under the name ``called``.
         """
         if probabilities.ndim != 2 or probabilities.shape[1] != len(self.classes):
@@ -94,12 +97,16 @@ class LabelRule:
         _check_probabilities(probabilities, called)
         folded = self.folded(probabilities)
         if self.has_neutral:
-            return np.asarray(folded.argmax(axis=1), dtype=np.int64)
+            wins = folded >= folded.max(axis=1, keepdims=True) - ROUNDING
+            return np.asarray(wins.argmax(axis=1), dtype=np.int64)
         return self.banded(folded[:, POSITIVE])
 
     def banded(self, positive: Array) -> Labels:
-        """Labels of a model without a neutral class by its p(positive), shape (texts,)."""
-        low, high = NEUTRAL_BAND
+        """Labels of a model without a neutral class by its p(positive), shape (texts,).
+
+        An end of the band, up to `ROUNDING`, is none of it.
+        """
+        low, high = NEUTRAL_BAND[0] + ROUNDING, NEUTRAL_BAND[1] - ROUNDING
         labels = np.where(positive >= high, POSITIVE, NEUTRAL)
         return np.where(positive <= low, NEGATIVE, labels).astype(np.int64)
 
@@ -114,7 +121,7 @@ class LabelRule:
         folded = self.folded(probabilities)
         if self.has_neutral:
             held = folded[np.arange(len(labels)), labels]
-            return np.asarray(folded.max(axis=1) - held <= margin)
+            return np.asarray(folded.max(axis=1) - held <= margin + ROUNDING)
         positive = folded[:, POSITIVE]
         lowest, highest = self.banded(positive - margin), self.banded(positive + margin)
         return np.asarray((lowest <= labels) & (labels <= highest))
@@ -214,7 +221,8 @@ def _mapped(names: Sequence[str], label_map: Mapping[str, str], called: str) -> 
         if not numbers:
             raise ScoringError(
                 f"--label-map: {key} is no class of model {called}",
-                hint=f"name its classes, {', '.join(names)}, or their numbers from 0",
+                hint=f"{did_you_mean(key, names)}name its classes, {', '.join(names)}, or their "
+                "numbers from 0",
             )
         for number in numbers:
             if labels[number] is not None:

@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from s2lct.files import folder_named
 from s2lct.leaderboard.answers.label_rules import Array, check_classes
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
@@ -108,10 +109,13 @@ def card_licence(name: str, revision: str) -> str | None:
     """The licence that a model's card states, of a folder or on the Hub if it can be reached."""
     from huggingface_hub import ModelCard, hf_hub_download
 
-    path = Path(name, CARD)
     try:
-        if not path.parent.is_dir():
-            path = Path(hf_hub_download(name, CARD, revision=revision or None))
+        folder = folder_named(name, "model")
+        path = (
+            Path(hf_hub_download(name, CARD, revision=revision or None))
+            if folder is None
+            else folder / CARD
+        )
         stated = ModelCard.load(path).data.to_dict().get("license")
     except Exception:  # a model without a card, or whose card is broken, is scored all the same
         return None

@@ -9,27 +9,31 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.errors import ScoringError
+from s2lct.files import folder_named
+from s2lct.hub_calls import HUB
 from s2lct.leaderboard.models.built_in import WORD_LISTS
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS, Classifier, Function
 from s2lct.leaderboard.models.endpoint import EndpointModel
 from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
 from s2lct.leaderboard.models.network import Network, SequenceClassifier
+from s2lct.leaderboard.models.record import BUILT_IN
+from s2lct.plain_text import did_you_mean
 
 
 def load_classifier(
-    name: str,
+    name: str | Path,
     *,
     revision: str | None = None,
     device: str = "auto",
     dtype: str = "auto",
     asks: LabelPrompt | None = None,
 ) -> Classifier:
-    """A classifier by name: a built-in one, a folder, or a Hub id, ``ID@REVISION``.
+    """A classifier by name: a built-in one, a folder (``./NAME``), or a Hub id, ``ID@REVISION``.
 
     With ``asks``, folders and Hub ids are language models. ``dtype`` is one of `DTYPES`, of which
     ``auto`` is bfloat16 on a GPU, else float32. Raises a ScoringError where there is none of use.
     """
-    if name in WORD_LISTS:
+    if isinstance(name, str) and name in WORD_LISTS:
         baseline = WORD_LISTS[name]
         try:
             version(baseline.package)
@@ -46,8 +50,18 @@ def load_classifier(
                 hint="leave --dtype out, or score it apart from the others",
             )
         return SequenceClassifier(name, device=device, dtype="float32")
-    if not Path(name).exists() and "@" in name:
-        name, _, revision = name.partition("@")
+    folder = folder_named(name, "model")
+    if isinstance(name, Path):
+        name = str(name) if name.is_absolute() else f"./{name}"
+    if folder is None:
+        name = name.removeprefix(HUB)
+        if "/" not in name and (near := did_you_mean(name, BUILT_IN)):
+            raise ScoringError(
+                f"model {name}: there is no such model",
+                hint=f"{near}there are {', '.join(BUILT_IN)}; a folder is named ./{name}",
+            )
+        name, _, pinned = name.partition("@")
+        revision = pinned or revision
     if asks is not None:
         return LanguageModel(name, asks, revision=revision, device=device, dtype=dtype)
     return SequenceClassifier(name, revision=revision, device=device, dtype=dtype)
@@ -73,7 +87,7 @@ def as_classifier(
         )
     found: Classifier | Function | EndpointModel
     if isinstance(model, (str, Path)):
-        found = load_classifier(str(model))
+        found = load_classifier(model)
     elif isinstance(model, (Function, EndpointModel)) or (
         hasattr(model, "probabilities") and hasattr(model, "classes")
     ):

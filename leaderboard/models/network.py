@@ -19,7 +19,7 @@ from typing import Any
 
 from s2lct.engines import batches_at_once
 from s2lct.errors import ScoringError
-from s2lct.files import sha256_of
+from s2lct.files import folder_named, sha256_of
 from s2lct.hub_calls import commit_of, pretrained, reason_of
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.answers.label_rules import Array
@@ -190,13 +190,14 @@ def load_pretrained(
     from s2lct.leaderboard.models.embedded import register
 
     register()  # a retrained embedded model is a folder like any other
+    folder = folder_named(name, "model")
     with _refused(
         f"model {name}: cannot be loaded",
         "check the id or folder; without a network, download it where there is one "
         "(`hf download ID --local-dir DIR`) and pass DIR, or try vader, textblob, afinn, "
         + ", ".join(EMBEDDED_MODELS),
     ):
-        commit = "" if Path(name).exists() else commit_of(name, revision)
+        commit = commit_of(name, revision) if folder is None else ""
         pinned = {"revision": commit or revision} if commit or revision else {}
         config = pretrained(AutoConfig, name, **pinned)
     with _refused(f"model {name}: its tokenizer cannot be loaded", _SAVE_TOKENIZER):

@@ -11,6 +11,7 @@ from s2lct.leaderboard.results import comparison
 from s2lct.leaderboard.results.read import Scored
 from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.scoring.statistics import Failed
+from s2lct.plain_text import did_you_mean
 from s2lct.suite.cases import Case
 
 MEAN, CONSISTENCY = comparison.MEAN, "consistency"
@@ -84,7 +85,8 @@ def check_bounds(result: Result, texts: Iterable[str], side: Side) -> list[Check
         if figure is None:
             raise ScoringError(
                 f"--{side} {text}: the result has no such figure",
-                hint=f"choose among {', '.join(known) or 'none: the suite has no contrasts'}",
+                hint=f"{did_you_mean(name, known)}choose among "
+                f"{', '.join(known) or 'none: the suite has no contrasts'}",
             )
         found, interval = known[figure]
         past = bound - found if side == "min" else found - bound

@@ -10,14 +10,15 @@ import gc
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from s2lct.engines import Engine
 from s2lct.errors import ScoringError
+from s2lct.files import folder_named
 from s2lct.leaderboard.models.classifier import facts_of
 from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
 from s2lct.leaderboard.models.load import load_classifier
+from s2lct.leaderboard.models.record import BUILT_IN
 
 TEXTS_A_PIECE = 512
 """Few enough to share out, and enough to load a model for."""
@@ -135,8 +136,8 @@ class SharedModel:
 def shared(engine: Engine[ModelWorker], source: Source) -> list[SharedModel]:
     """A model as workers have loaded it, with each of its prompts."""
     there = source
-    if Path(source.name).exists():
-        there = replace(source, name=str(Path(source.name).resolve()))
+    if source.name not in BUILT_IN and (folder := folder_named(source.name, "model")):
+        there = replace(source, name=str(folder.resolve()))
     ((_, described),) = engine.map(ModelWorker.described, [there])
     return [
         SharedModel(engine, there, prompt, known | {"name": source.name})
