@@ -240,8 +240,8 @@ def main() -> None:
                     name,
                     part,
                     100 * float(right.mean()),
-                    100 * outcomes.overall.consistency.share,
-                    100 * outcomes.overall.failure_rate,
+                    100 * outcomes.overall.consistency.macro,
+                    100 * outcomes.failure_rate,
                     {
                         capability: 100 * of.consistency.share
                         for capability, of in outcomes.capabilities.items()

@@ -15,11 +15,12 @@ _LONGEST, _DIGITS = 31, 6
 _SUFFIXES = ("_ci_low", "_ci_high", "_seeds", "_expansions", "_consistency")
 """Of columns of tables that have a column a capability."""
 _RESERVED = words(
-    "all answered_failure_rate consistency consistency consistency_pairs capability cases chance "
+    "all answered_failure_rate_macro consistency consistency_macro consistency_micro "
+    "consistency_pairs consistency_right capability cases chance "
     "chance-corrected chance_corrected ci_high ci_low endpoint refusals unreadable "
-    "date failure_rate "
-    "interval kind label_rule licence mean model note one_answer one_answer_share options "
-    "overall parameters pass-to-fail pass_to_fail passing_expansions "
+    "date failure_rate failure_rate_macro failure_rate_micro failures "
+    "interval kind label_rule licence macro mean micro model note one_answer one_answer_share "
+    "options overall parameters pass-to-fail pass_to_fail passing_expansions "
     "prompt prompts prompts_high prompts_low prompts_mean prompts_pass_to_fail "
     "rank rank_high rank_low result_sha256 revision size suite suite_fingerprint suite_official "
     "suite_version weights weights_sha256"

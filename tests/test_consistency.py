@@ -70,15 +70,15 @@ def test_a_model_that_always_says_neutral_passes_two_labels_and_is_not_consisten
         assert found[name]["consistency"]["pairs"] == sum(
             one.capability == name for one in suite.contrasts
         )
-    assert found["overall"]["consistency"]["share"] == 0
-    assert right(suite).figures.overall.consistency.share == 1
+    assert found["overall"]["consistency"]["macro"] == 0
+    assert right(suite).figures.overall.consistency.macro == 1
     known = references(suite.cases, suite.contrasts)
-    told = {name: one.consistency for name, one in known.items()}
+    told = {name: one.consistency.macro for name, one in known.items()}
     constant = [told[f"always-{label}"] for label in LABELS]
     assert constant == [0, 0, 0]
     two = suite.select(["LC4"])
     of_two = references(two.cases, two.contrasts)["random"]
-    assert of_two.consistency == pytest.approx(2 / 9)  # two labels pass, and then one
+    assert of_two.consistency.macro == pytest.approx(2 / 9)  # two labels pass, and then one
     assert 1 / 9 < told["random"] < 2 / 9
 
 

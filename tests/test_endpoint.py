@@ -282,8 +282,8 @@ def test_refusals_and_unreadable_answers_fail_and_stand_apart(silent_result: Pat
     assert lc4.all and lc4.answered and lc9.answered
     assert lc4.all.failures == 2 and lc4.answered.failures == 0 and lc4.answered.cases == 4
     assert result.overall.answered and lc9.answered.failure_rate == 1
-    assert result.overall.failure_rate == pytest.approx((2 / 6 + 1) / 2)
-    assert result.overall.answered.failure_rate == pytest.approx(0.5)
+    assert result.overall.failure_rate.macro == pytest.approx((2 / 6 + 1) / 2)
+    assert result.overall.answered.macro == pytest.approx(0.5)
     assert result.answers == {"negative": 0, "neutral": 4, "positive": 4}
     none = outcomes_with(always(Reply("", refusal="No.")))[0]
     assert none.failed.all() and set(none.labels.tolist()) == {REFUSED}
@@ -300,7 +300,7 @@ def test_a_result_is_a_claim_that_nobody_can_verify(silent_result: Path, tmp_pat
     build_site(collect(silent_result.parent, [SUITE]), tmp_path / "site")
     (row, *_) = json.loads((tmp_path / "site" / "leaderboard.json").read_text())
     assert (row["refusals"], row["unreadable"]) == (2, 2)
-    assert row["answered_failure_rate"] == pytest.approx(0.5)
+    assert row["answered_failure_rate_macro"] == pytest.approx(0.5)
     assert row["endpoint"].startswith("http://127.0.0.1")
     assert check(silent_result, SUITE).accepted
     assert not check(silent_result, SUITE, rescore=True).accepted

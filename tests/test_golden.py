@@ -165,7 +165,7 @@ class Golden:
         with (self.folder / "site" / "leaderboard.csv").open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
         figures = re.compile(
-            r"kind|model|rank_.*|failure_rate|ci_.*|chance.*|pass.*|consistency.*|LC\d+.*|cases"
+            r"kind|model|rank_.*|failure.*|chance.*|pass.*|consistency.*|LC\d+.*|cases"
         )
         return [
             {name: value for name, value in row.items() if figures.fullmatch(name)} for row in rows

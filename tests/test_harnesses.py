@@ -64,7 +64,7 @@ def consistency(outcomes: Outcomes) -> dict[str, float]:
         if of.consistency
     }
     assert outcomes.overall.consistency is not None
-    return {"consistency": outcomes.overall.consistency.share} | found
+    return {"consistency": outcomes.overall.consistency.macro} | found
 
 
 def answered(asked: str) -> str:

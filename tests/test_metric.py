@@ -139,6 +139,8 @@ def test_a_trainer_keeps_the_model_that_fails_least(suite_folder: Path, tmp_path
         "eval_s2lct/failure_rate",
         "eval_s2lct/LC4/failure_rate",
         "eval_s2lct/LC9/failure_rate",
+        "eval_s2lct/micro/failure_rate",
+        "eval_s2lct/micro/consistency",
         "eval_s2lct/consistency",
         "eval_s2lct/LC4/consistency",
         "eval_s2lct/LC9/consistency",

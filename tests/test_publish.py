@@ -325,10 +325,10 @@ def test_results_are_published_in_pairs_and_still_follow_from_their_cases(
         assert str(tmp_path).encode() not in content
         (tmp_path / "back" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "back" / path).write_bytes(content)
-    rates = {read_result(path).overall.failure_rate for path in paths}
+    rates = {read_result(path).overall.failure_rate.macro for path in paths}
     back = [tmp_path / "back" / path for path in published if path.endswith(".json")]
     found = [recompute(path, Suites([suite_folder])) for path in back]
-    assert {result.overall.failure_rate for result in found} == rates
+    assert {result.overall.failure_rate.macro for result in found} == rates
     assert "nothing to do" in publisher.done("results", *paths, "--to", RESULTS)
     hostile = result_of(suite_folder, tmp_path / "results", "stranger/<script>|`x`")
     publisher.refused("results", hostile, "--to", RESULTS)
@@ -341,7 +341,7 @@ def test_results_that_do_not_follow_or_are_partial_are_refused(
 ) -> None:
     path = result_of(suite_folder, tmp_path, "vader")
     told = json.loads(path.read_text())
-    told["overall"]["failure_rate"] = 0.01
+    told["overall"]["failure_rate"]["macro"] = 0.01
     path.write_text(json.dumps(told))
     assert "overall" in publisher.refused("results", path, "--to", RESULTS)
     part = tmp_path / "part"

@@ -98,7 +98,7 @@ def test_tables_of_any_number_of_models_fit_80_columns_whole(count: int, tmp_pat
     for result in results:
         # A long name is folded, and none is cut.
         assert result.model.name in text or len(result.model.name) > WIDTH / 3
-        assert percent(result.overall.failure_rate) in text
+        assert percent(result.overall.failure_rate.macro) in text
         for of in result.capabilities.values():
             assert percent(of.all.failure_rate) in text
     assert "(always-neutral)" in text and "=chance" in text
@@ -112,14 +112,14 @@ def test_the_page_has_the_figures_of_the_results(count: int, tmp_path: Path) -> 
     (head, *rows) = tables["Failure rates by capability"]
     cells = {(row[0], name): cell for row in rows for name, cell in zip(head, row, strict=True)}
     (means, *of_means) = tables["Means"]
-    shares = [float(row[means.index("consistency %")].split()[0]) for row in of_means]
+    shares = [float(row[means.index("consistency % (macro)")].split()[0]) for row in of_means]
     assert shares == sorted(shares, reverse=True)
     for one in found:
         result = one.result
         name = result.model.name
         (row,) = [row for row in of_means if row[0] == name]
-        mean = percent(result.overall.failure_rate)
-        assert dict(zip(means, row, strict=True))["failure rate %"].split()[0] == mean
+        mean = percent(result.overall.failure_rate.macro)
+        assert dict(zip(means, row, strict=True))["failure rate % (macro)"].split()[0] == mean
         alone = {row[0].split()[0]: row for row in tables[name][1:]}
         for capability, of in result.capabilities.items():
             low, high = (f"{100 * bound:.0f}" for bound in of.all.ci)

@@ -103,10 +103,10 @@ def test_a_row_has_pass_to_fail_and_chance(tmp_path: Path) -> None:
     found = ranked(tmp_path, ("m", said), ("no", [0] * 6))
     no, mine, *references = flat_rows([found])
     assert (mine["pass_to_fail"], mine["passing_expansions"]) == (2, 2)
-    assert mine["failure_rate"] == pytest.approx((1 / 3 + 1 / 2 + 1) / 3)
+    assert mine["failure_rate_macro"] == pytest.approx((1 / 3 + 1 / 2 + 1) / 3)
     # Always negative fails LC4 alone, and is the best answer that does not read.
     assert mine["chance_corrected"] == pytest.approx(1 - (11 / 18) / (1 / 3))
-    assert {row["model"]: pytest.approx(row["failure_rate"]) for row in references} == {
+    assert {row["model"]: pytest.approx(row["failure_rate_macro"]) for row in references} == {
         "always-negative": 1 / 3,
         "always-neutral": 2 / 3,
         "always-positive": 2 / 3,

@@ -36,7 +36,8 @@ def suites(draw: st.DrawFn) -> tuple[list[Case], np.ndarray, np.ndarray]:
                 name = f"{seed_id}-{member}" if member else seed_id
                 cases.append(
                     Case(
-                        name, capability, kind, seed_id, name, frozenset(passes), sources=sources
+                        name, capability, kind, seed_id, name, frozenset(passes),
+                        ("also",) if member else (), sources,
                     )
                 )  # fmt: skip
     size = len(cases)
@@ -44,18 +45,21 @@ def suites(draw: st.DrawFn) -> tuple[list[Case], np.ndarray, np.ndarray]:
     return cases, np.array(labels[0]), np.array(labels[1])
 
 
-def naive_families(cases: Sequence[Case]) -> list[list[int]]:
+def naive_families(cases: Sequence[Case], *, across: bool = False) -> list[list[int]]:
     groups: dict[object, list[int]] = {}
     for number, case in enumerate(cases):
         own = tuple(sorted(set(case.sources))) if case.sources else case.seed_id
-        groups.setdefault((case.capability, own), []).append(number)
+        groups.setdefault((across or case.capability, own), []).append(number)
     return list(groups.values())
 
 
-def naive_evidence(cases: Sequence[Case], failed: Sequence[bool]) -> tuple[float, float, float]:
+def naive_evidence(
+    cases: Sequence[Case], failed: Sequence[bool], *, across: bool = False
+) -> tuple[float, float, float]:
     """Share, the share with two families more, and the effective sample size by these."""
-    sizes = [len(one) for one in naive_families(cases)]
-    counts = [sum(failed[n] for n in one) for one in naive_families(cases)]
+    families = naive_families(cases, across=across)
+    sizes = [len(one) for one in families]
+    counts = [sum(failed[n] for n in one) for one in families]
     mean = sum(sizes) / len(sizes)
     sizes_more, counts_more = [*sizes, mean, mean], [*counts, 0, mean]
     p = sum(counts_more) / sum(sizes_more)
@@ -105,16 +109,38 @@ def test_results_agree_with_a_naive_implementation(
         assert result.fail_to_pass == sum(not by_id[c.id] and by_id[c.seed_id] for c in expansions)
     expansions = [c for c in cases if c.kind == "expansion"]
     passing = sum(not by_id[c.seed_id] for c in expansions)
-    assert figures.passing_expansions(cases, failed) == passing
+    assert len(figures.passing_expansions(cases, failed)) == passing
     overall = found.overall
     told = [
         naive_evidence(own, [by_id[c.id] for c in own])
         for own in ([c for c in cases if c.capability == name] for name in results)
     ]
     mean, p = (sum(one[n] for one in told) / len(told) for n in (0, 1))
-    assert overall.failure_rate == pytest.approx(mean)
-    variance = sum(q * (1 - q) / n for _, q, n in told) / len(told) ** 2
-    assert overall.ci == pytest.approx(naive_wilson(mean, p * (1 - p) / variance), abs=1e-9)
+    assert overall.failure_rate.macro == pytest.approx(mean)
+    variance = sum(q * (1 - q) / n for _, q, n in told)
+    of_name = {name: (q, sum(c.capability == name for c in cases)) for name, (_, q, _) in
+               zip(results, told, strict=True)}  # fmt: skip
+    for family in naive_families(cases, across=True):
+        for one, other in itertools.product([cases[n] for n in family], repeat=2):
+            if one.capability != other.capability:
+                of_two = [(by_id[c.id] - of_name[c.capability][0]) / of_name[c.capability][1]
+                          for c in (one, other)]  # fmt: skip
+                variance += of_two[0] * of_two[1]
+    variance = max(variance, sum(q * (1 - q) / n for q, n in of_name.values())) / len(told) ** 2
+    rate = overall.failure_rate
+    assert rate.macro_ci == pytest.approx(naive_wilson(mean, p * (1 - p) / variance), abs=1e-9)
+    assert (rate.failures, rate.cases) == (int(failed.sum()), len(cases))
+    share, _, n = naive_evidence(cases, failed.tolist(), across=True)
+    assert rate.micro == pytest.approx(share) == rate.failures / rate.cases
+    assert rate.micro_ci == pytest.approx(naive_wilson(share, n), abs=1e-9)
+    assert rate.macro_ci[0] <= rate.macro <= rate.macro_ci[1]
+    if len(results) == 1:
+        assert rate.macro == rate.micro and rate.macro_ci == pytest.approx(rate.micro_ci, abs=1e-9)
+    words = {word.item: word for word in figures.flipping_words(cases, failed)}
+    for word, of in words.items():
+        with_word = [c for c in expansions if word in c.inserted and not by_id[c.seed_id]]
+        assert (of.pass_to_fail, of.expansions) == (
+            sum(by_id[c.id] for c in with_word), len(with_word))  # fmt: skip
 
 
 @settings(max_examples=100)
@@ -126,7 +152,7 @@ def test_an_interval_always_holds_its_estimate(families: list[tuple[int, int]]) 
     failures = np.array([min(fails, size) for fails, size in families], dtype=float)
     told = statistics.evidence(failures, cases)
     none = statistics.evidence(np.zeros(len(cases)), cases)
-    for one in (told, none, *(statistics.mean_evidence([told, *[none] * n]) for n in range(3))):
+    for one in (told, none):
         low, high = statistics.intervals(one)
         expected = naive_wilson(float(one.share), float(one.size))
         assert (low, high) == pytest.approx(expected, abs=1e-9)
@@ -145,7 +171,14 @@ def alike(families: int, size: int, failing: int) -> tuple[list[Case], np.ndarra
 
 
 def rate(cases: Sequence[Case], failed: np.ndarray) -> figures.Rate:
-    return figures.rates(cases, failed)[0]
+    """As of one capability, whose macro and micro figures are its own."""
+    overall = figures.rates(cases, failed)[0]
+    return figures.Rate(
+        cases=overall.cases,
+        failures=overall.failures,
+        failure_rate=overall.macro,
+        ci=overall.macro_ci,
+    )
 
 
 def test_no_failure_is_no_certainty_and_alike_cases_count_once() -> None:
@@ -162,9 +195,18 @@ def test_no_failure_is_no_certainty_and_alike_cases_count_once() -> None:
     assert highs == sorted(highs) and [h for _, h in highs] == sorted(h for _, h in highs)
     assert rate([], np.zeros(0, dtype=bool)).ci == (0.0, 1.0)
     cases, failed = alike(50, 13, 0)
-    eleven = [replace(case, capability=f"LC{n}") for n in range(11) for case in cases]
+    eleven = [
+        replace(case, capability=f"LC{n}", seed_id=f"{n}-{case.seed_id}")
+        for n in range(11)
+        for case in cases
+    ]
     mean = rate(eleven, np.tile(failed, 11))
     assert mean.ci[0] == 0 and none.ci[1] / 20 < mean.ci[1] < none.ci[1] / 5
+    # The same families in all of them are no more than in one.
+    same = [replace(case, capability=f"LC{n}") for n in range(11) for case in cases]
+    known = rate(*alike(50, 13, 25))
+    shared = rate(same, np.tile(alike(50, 13, 25)[1], 11))
+    assert shared.ci == pytest.approx(known.ci, abs=0.01)
 
 
 @pytest.mark.parametrize("alikeness", [0.1, 0.6, 1.0])
@@ -181,10 +223,44 @@ def test_intervals_hold_the_true_rate_as_often_as_they_say(share: float, alikene
     told = statistics.evidence(failures, sizes.astype(float))
     low, high = statistics.intervals(told)
     assert 0.92 <= ((low <= share) & (share <= high)).mean() <= 0.999
-    # Means of eleven capabilities.
-    parts = [statistics.Evidence(*(one[n::11] for one in told)) for n in range(11)]
-    low, high = statistics.intervals(statistics.mean_evidence(parts))
-    assert 0.92 <= ((low <= share) & (share <= high)).mean() <= 0.999
+
+
+@pytest.mark.parametrize("share", [0.1, 0.4])
+@pytest.mark.parametrize("alikeness", [0.0, 0.6, 1.0])
+def test_intervals_of_unequal_capabilities_that_share_sentences_hold_the_true_mean(
+    share: float, alikeness: float
+) -> None:
+    """Sentences that serve several capabilities and are failed, or passed, in all of them."""
+    rng = np.random.default_rng(5)
+    sizes = {"LC1": 16, "LC2": 46, "LC4": 149, "LC7": 90, "LC10": 60}
+    true = {name: min(1.0, share * (0.5 + n / 4)) for n, name in enumerate(sizes)}
+    # Each capability begins at another of 200 sentences: some serve one, others all five.
+    serves = [
+        (name, (25 * n + m) % 200) for n, name in enumerate(sizes) for m in range(sizes[name])
+    ]
+    cases = [
+        Case(f"{name}-{m}", name, "seed", f"{name}-{m}", "", frozenset({0}), sources=(f"s:{m}",))
+        for name, m in serves
+    ]
+    means = {
+        "macro": sum(true.values()) / len(true),
+        "micro": sum(true[c.capability] for c in cases) / len(cases),
+    }
+    hits = {"macro": 0, "micro": 0}
+    runs = 1_000
+    for _ in range(runs):
+        of_sentence, own = rng.random(200), rng.random(len(cases))
+        together = rng.random(200) < alikeness
+        failed = np.array(
+            [
+                (of_sentence[m] if together[m] else own[n]) < true[name]
+                for n, (name, m) in enumerate(serves)
+            ]
+        )
+        rate = figures.rates(cases, failed)[0]
+        hits["macro"] += rate.macro_ci[0] <= means["macro"] <= rate.macro_ci[1]
+        hits["micro"] += rate.micro_ci[0] <= means["micro"] <= rate.micro_ci[1]
+    assert all(0.93 <= hit / runs <= 0.98 for hit in hits.values()), hits
 
 
 def test_seeds_of_the_same_sentences_are_one_family() -> None:
@@ -282,14 +358,14 @@ def test_references_are_what_such_answers_come_to(
     for number, label in enumerate(LABELS):
         constant = np.full(len(cases), number)
         one, found = known[f"always-{label}"], figures.figures(cases, (), constant)
-        assert one.failure_rate == pytest.approx(found.overall.failure_rate)
+        assert one.failure_rate.macro == pytest.approx(found.overall.failure_rate.macro)
         for name, of in found.capabilities.items():
             assert one.capabilities[name]["all"] == pytest.approx(of.all.failure_rate)
             assert one.capabilities[name]["seed"] == pytest.approx(of.seed.failure_rate)
             assert ("expansion" in one.capabilities[name]) == bool(of.expansion.cases)
-        means.append(one.failure_rate)
+        means.append(one.failure_rate.macro)
     # Every label once for every case is what a random answer is expected to do.
-    assert known["random"].failure_rate == pytest.approx(sum(means) / 3)
+    assert known["random"].failure_rate.macro == pytest.approx(sum(means) / 3)
     name, least = figures.chance_of(known)
     assert least == min(means) and name != "random"
     if least:

@@ -96,9 +96,10 @@ def test_a_hostile_word_or_number_is_refused(sent: Submission, place: str, value
 
 
 FIGURES = [
-    ("overall", "failure_rate"), ("overall", "cases"), ("capabilities", "LC4", "all", "failures"),
-    ("capabilities", "LC9", "seed", "ci", 0), ("capabilities", "LC10", "pass_to_fail"),
-    ("answers", "neutral"), ("references", "random", "failure_rate"),
+    ("overall", "failure_rate", "macro"), ("overall", "failure_rate", "cases"),
+    ("capabilities", "LC4", "all", "failures"), ("capabilities", "LC9", "seed", "ci", 0),
+    ("capabilities", "LC10", "pass_to_fail"), ("answers", "neutral"),
+    ("references", "random", "failure_rate", "macro"),
 ]  # fmt: skip
 
 

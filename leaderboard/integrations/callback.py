@@ -24,11 +24,12 @@ class CapabilityCallback(TrainerCallback):
     """Scores the model on a suite at every evaluation and logs how it does.
 
     Logged are, where the suite has contrasts, ``eval_s2lct/consistency``, the mean of the
-    capabilities', and that of each that has some, ``eval_s2lct/LC4/consistency``; and
-    ``eval_s2lct/failure_rate``, and one for each capability over seeds and expansions. They join
-    the evaluation's own figures, so that ``metric_for_best_model="eval_s2lct/consistency",
-    greater_is_better=True`` may name one. A callback that reads them, such as
-    `EarlyStoppingCallback`, stands behind this one.
+    capabilities' (macro), and that of each that has some, ``eval_s2lct/LC4/consistency``; and
+    ``eval_s2lct/failure_rate`` (macro), and one for each capability over seeds and expansions. The
+    shares of all pairs and all cases are ``eval_s2lct/micro/consistency`` and
+    ``eval_s2lct/micro/failure_rate``. They join the evaluation's own figures, so that
+    ``metric_for_best_model="eval_s2lct/consistency", greater_is_better=True`` may name one. A
+    callback that reads them, such as `EarlyStoppingCallback`, stands behind this one.
     """
 
     def __init__(
@@ -72,9 +73,11 @@ class CapabilityCallback(TrainerCallback):
         network = Network(trainers_tokenizer(kwargs.get("processing_class")), kwargs["model"])
         outcomes = score(network, self.suite, label_map=self.label_map)
         found = outcomes.figures
-        logged = {f"{PREFIX}failure_rate": found.overall.failure_rate}
-        if found.overall.consistency:
-            logged[f"{PREFIX}consistency"] = found.overall.consistency.share
+        rate, share = found.overall.failure_rate, found.overall.consistency
+        logged = {f"{PREFIX}failure_rate": rate.macro, f"{PREFIX}micro/failure_rate": rate.micro}
+        if share:
+            logged[f"{PREFIX}consistency"] = share.macro
+            logged[f"{PREFIX}micro/consistency"] = share.micro
         for name, of in found.capabilities.items():
             logged[f"{PREFIX}{name}/failure_rate"] = of.all.failure_rate
             if of.consistency:

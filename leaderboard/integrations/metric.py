@@ -21,7 +21,8 @@ from s2lct.suite.tables import KINDS
 _DESCRIPTION = """
 S²LCT tests what a sentiment model can do, one linguistic capability at a time (LC1 to LC11), on
 seeds and their expansions, and gives its consistency (the share of cases answered right together
-with their contrasts), a failure rate with an interval for each, and how many expansions turned a
+with their contrasts) and failure rate with an interval for each, both of all capabilities together
+as a mean over them (macro) and as a share of all cases (micro), and how many expansions turned a
 pass into a fail.
 """
 

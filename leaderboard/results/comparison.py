@@ -200,12 +200,9 @@ def detectable(cases: Sequence[Case], failed: statistics.Failed) -> dict[str, fl
     It follows from what one model fails: of another that fails as often and independently of it,
     so that of models that agree more less is enough. Under "" stands that of the mean.
     """
-    known = {
-        name: statistics.evidence(*statistics.family_counts([cases[n] for n in own], failed[own]))
-        for name, own in statistics.by_name(cases).items()
-    }
+    mean, known = statistics.mean_evidence(cases, failed)
     found = {name: _seen(each, LEVEL / len(known)) for name, each in known.items()}
-    return {"": _seen(statistics.mean_evidence([*known.values()]), LEVEL)} | found
+    return {"": _seen(mean, LEVEL)} | found
 
 
 def _seen(known: statistics.Evidence, level: float) -> float:

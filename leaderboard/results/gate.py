@@ -95,17 +95,19 @@ def check_bounds(result: Result, texts: Iterable[str], side: Side) -> list[Check
 
 
 def _failure_rates(result: Result) -> dict[str, tuple[float, tuple[float, float]]]:
-    rates = {MEAN: (result.overall.failure_rate, result.overall.ci)}
-    return rates | {
+    overall = result.overall.failure_rate
+    return {MEAN: (overall.macro, overall.macro_ci)} | {
         name: (of.all.failure_rate, of.all.ci) for name, of in result.capabilities.items()
     }
 
 
 def _shares(result: Result) -> dict[str, tuple[float, tuple[float, float]]]:
-    shares = {CONSISTENCY: result.overall.consistency} | {
-        f"{name}/{CONSISTENCY}": of.consistency for name, of in result.capabilities.items()
+    overall = result.overall.consistency
+    return ({CONSISTENCY: (overall.macro, overall.macro_ci)} if overall else {}) | {
+        f"{name}/{CONSISTENCY}": (of.consistency.share, of.consistency.ci)
+        for name, of in result.capabilities.items()
+        if of.consistency
     }
-    return {name: (share.share, share.ci) for name, share in shares.items() if share}
 
 
 def check_no_worse(new: Scored, old: Scored) -> list[Check]:

@@ -23,7 +23,7 @@ from s2lct.hub_calls import repository_meant
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
-from s2lct.leaderboard.results.record import LONGEST_NAME, Result, faults_of_words
+from s2lct.leaderboard.results.record import FORMAT, LONGEST_NAME, Result, faults_of_words
 from s2lct.leaderboard.scoring import score
 from s2lct.leaderboard.scoring.figures import flipping_words, references
 from s2lct.plain_text import plain
@@ -120,10 +120,19 @@ def _named(path: Path) -> Iterator[None]:
         ) from None
 
 
+def _format_of(content: bytes) -> Any:
+    try:
+        return json.loads(content).get("format")
+    except (ValueError, AttributeError, RecursionError):
+        return None
+
+
 def read_result(path: Path) -> Result:
     """Read a result file without its outcomes."""
     with _named(path):
         content = regular_bytes(path, MOST_JSON_BYTES)
+        if (of := _format_of(content)) not in (None, FORMAT):
+            raise ValueError(f"is a result of format {of}; this version of s2lct reads {FORMAT}")
         result = Result.model_validate_json(content, strict=True)
         for fault in faults_of_words(result):
             raise ValueError(fault)

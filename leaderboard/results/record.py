@@ -22,7 +22,7 @@ from s2lct.leaderboard.scoring.figures import (
 )
 from s2lct.leaderboard.scoring.score import SelectionRecord
 
-FORMAT: Literal[5] = 5
+FORMAT: Literal[6] = 6
 LONGEST_NAME = 200
 _LONGEST_WORDS = {"prompt": 4_000, "label_rule": 10_000, "name": 4_096}
 _LONGEST_WORD = 300
@@ -62,7 +62,7 @@ class Result(_Strict):
     the Parquet file beside it, and the suite.
     """
 
-    format: Literal[5] = FORMAT
+    format: Literal[6] = FORMAT
     suite: SuiteRecord
     selection: SelectionRecord | None = None
     model: ModelRecord

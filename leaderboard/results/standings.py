@@ -188,7 +188,7 @@ def ranked_models(models: Iterable[tuple[Path, Scored]], seed: int = 0) -> Suite
 
 def _place(one: Standing) -> tuple[object, ...]:
     result, share = one.scored.result, one.scored.result.overall.consistency
-    figures = (-share.share if share else 0, result.overall.failure_rate)
+    figures = (-share.macro if share else 0, result.overall.failure_rate.macro)
     return *figures, result.model.name, result.model.revision, one.sha256
 
 

@@ -3,6 +3,10 @@
 Consistency leads: the share of cases that pass together with their contrasts. No constant answer
 wins there; failure rates stand beside, and contrasts are in none. So do constant and random
 answers, which do not read the cases.
+
+Of several capabilities together there are two figures of each kind. The macro figure is the mean
+over the capabilities, each counting the same whatever its size; it ranks models. The micro figure
+is the share among all the cases, or pairs. Only the micro figure is a quotient of counts.
 """
 
 from __future__ import annotations
@@ -30,15 +34,19 @@ from s2lct.leaderboard.scoring.statistics import (
 from s2lct.suite.cases import Case
 from s2lct.suite.tables import CONTRAST, KINDS
 
-MEAN_WORDS = "Mean: of the capabilities' failure rates, each on its seeds and expansions together"
+MEAN_WORDS = (
+    "Macro: the mean over the capabilities, in which each counts the same however few cases it "
+    "has; micro: the share among all cases, or pairs, together. Failure rates are on seeds and "
+    "expansions together"
+)
 CONSISTENCY_WORDS = (
     "Consistency: the share of cases with a contrast (the same sentence, changed so that no label "
-    "passes both) where both are answered right; the mean over their capabilities; higher is "
-    "better, and 0 is what one answer to everything gets"
+    "passes both) where both are answered right; higher is better, and 0 is what one answer to "
+    "everything gets"
 )
 CHANCE_WORDS = (
-    "Chance-corrected: 1 − mean / mean of the best answer that does not read the cases; 1 is no "
-    "failure, 0 no better than chance, below 0 worse"
+    "Chance-corrected: 1 − failure rate / failure rate of the best constant answer, both macro; 1 "
+    "is no failure, 0 no better than one answer to everything, below 0 worse"
 )
 RANDOM = "random"
 _MOST_FLIPPING = 10
@@ -68,36 +76,77 @@ class Share(_Figures):
     ci: tuple[float, float]
 
 
-class _Common(_Figures):
-    """What is known of a capability and of all together.
+class MacroMicro(_Figures):
+    """A figure of several capabilities together.
 
-    ``consistency`` is None where there is no contrast. Cases that a model refused, or answered in a
-    way that cannot be read, fail; ``answered`` is the rate without them, None where every case got
-    a label or none did.
+    Attributes:
+        macro: the mean over the capabilities.
+        micro: the share among all their cases, or pairs.
     """
 
-    consistency: Share | None = None
+    macro: float = _PROPORTION
+    micro: float = _PROPORTION
+
+
+class OverallRate(MacroMicro):
+    """Failure rates of several capabilities together; ``micro`` is ``failures / cases``."""
+
+    macro_ci: tuple[float, float]
+    micro_ci: tuple[float, float]
+    cases: int = _COUNT
+    failures: int = _COUNT
+
+
+class OverallShare(MacroMicro):
+    """Consistency of several capabilities together; ``micro`` is ``right / pairs``."""
+
+    macro_ci: tuple[float, float]
+    micro_ci: tuple[float, float]
+    pairs: int = Field(ge=1)
+    right: int = _COUNT
+
+
+class _Unanswered(_Figures):
+    """How many cases a model refused, or answered in a way that cannot be read: they fail."""
+
     refusals: int = Field(default=0, ge=0)
     unreadable: int = Field(default=0, ge=0)
-    answered: Rate | None = None
 
 
-class OverallFigures(_Common):
-    """The mean of the capabilities' failure rates, beside the best answer that does not read."""
+class OverallFigures(_Unanswered):
+    """What a model does on all capabilities together.
 
-    failure_rate: float = _PROPORTION
-    ci: tuple[float, float]
-    cases: int = _COUNT
+    Attributes:
+        failure_rate: on all cases.
+        consistency: None where there is no contrast.
+        answered: the failure rate without what got no label; None where every case got one, or
+            none did.
+        chance: the macro failure rate of the best constant answer.
+        chance_corrected: the macro failure rate on the scale from chance to none, `CHANCE_WORDS`.
+    """
+
+    failure_rate: OverallRate
+    consistency: OverallShare | None = None
+    answered: OverallRate | None = None
     chance: float = _PROPORTION
     chance_corrected: float | None = Field(default=None, le=1)
 
+    @property
+    def cases(self) -> int:
+        """How many cases there are."""
+        return self.failure_rate.cases
 
-class CapabilityFigures(_Common):
+
+class CapabilityFigures(_Unanswered):
     """One capability: all its cases, seeds and expansions apart, and expansions that flip.
 
-    ``pass_to_fail`` fail though their seed passes.
+    ``pass_to_fail`` fail though their seed passes. ``consistency`` is None where there is no
+    contrast; ``answered`` is the failure rate without what got no label, None where every case got
+    one, or none did.
     """
 
+    consistency: Share | None = None
+    answered: Rate | None = None
     all: Rate
     seed: Rate
     expansion: Rate
@@ -126,18 +175,26 @@ class Figures(_Figures):
 class Reference(_Figures):
     """What an answer that does not read the cases comes to; it follows from the suite alone.
 
-    The mean of the capabilities' failure rates, and of each the rates on ``all`` cases, each
-    ``seed`` and each ``expansion``, where there are any; and ``consistency``, None without
-    contrasts.
+    Attributes:
+        failure_rate: on all capabilities together.
+        capabilities: of each the failure rates on ``all`` cases, each ``seed`` and each
+            ``expansion``, where there are any, and its ``consistency``, where it has contrasts.
+        consistency: on all capabilities together; None without contrasts.
     """
 
-    failure_rate: float = _PROPORTION
+    failure_rate: MacroMicro
     capabilities: dict[str, dict[str, float]]
-    consistency: float | None = Field(default=None, ge=0, le=1)
+    consistency: MacroMicro | None = None
 
 
 class FlippingWord(_Figures):
-    """How often an inserted word turned a pass into a fail."""
+    """How often an inserted word turned a pass into a fail.
+
+    Attributes:
+        item: the word.
+        pass_to_fail: expansions with the word that fail, of seeds that pass.
+        expansions: all expansions with the word of seeds that pass.
+    """
 
     item: str
     pass_to_fail: int = _COUNT
@@ -145,6 +202,22 @@ class FlippingWord(_Figures):
 
 
 _NO_RATE = Rate(cases=0, failures=0, failure_rate=0.0, ci=(0.0, 1.0))
+_NO_OVERALL_RATE = OverallRate(
+    macro=0.0, macro_ci=(0.0, 1.0), micro=0.0, micro_ci=(0.0, 1.0), cases=0, failures=0
+)
+
+
+def in_words(overall: OverallFigures) -> str:
+    """What a model does on all capabilities together, in a line."""
+    rate, share = overall.failure_rate, overall.consistency
+    words = f"fails {_percents(rate)} of {rate.cases:,} cases"
+    if share is None:
+        return words
+    return f"{words}, is consistent on {_percents(share)} of {share.pairs:,} pairs"
+
+
+def _percents(figure: MacroMicro) -> str:
+    return f"{100 * figure.micro:.1f} % (macro: {100 * figure.macro:.1f} %)"
 
 
 def failed_cases(cases: Sequence[Case], labels: npt.NDArray[np.integer[Any]]) -> Failed:
@@ -167,14 +240,14 @@ def figures(
     """
     fails = failed_cases((*cases, *contrasts), labels)
     failed, others_fail = fails[: len(cases)], fails[len(cases) :]
-    mean, of_all = rates(cases, failed)
+    overall_rate, of_all = rates(cases, failed)
     of_kind: dict[str, dict[str, Rate]] = {}
     for kind in KINDS:
         numbers = [number for number, case in enumerate(cases) if case.kind == kind]
         of_kind[kind] = rates([cases[number] for number in numbers], failed[numbers])[1]
     own, opposite = pairs_of(cases, contrasts, CONTRAST)
     right = ~(failed[own] | others_fail[opposite])
-    mean_share, shares = rates([cases[number] for number in own], right)
+    overall_right, shares = rates([cases[number] for number in own], right)
     silent = _silent(cases, labels[: len(cases)], failed)
     broken, mended = (
         Counter(cases[number].capability for number in of) for of in flips(cases, failed)
@@ -193,41 +266,55 @@ def figures(
     }
     least = chance_of(references(cases))[1]
     overall = OverallFigures(
-        **mean.model_dump(exclude={"failures"}),
+        failure_rate=overall_rate,
         chance=least,
-        chance_corrected=chance_corrected(mean.failure_rate, least),
-        consistency=_share(mean_share) if shares else None,
+        chance_corrected=chance_corrected(overall_rate.macro, least),
+        consistency=_overall_share(overall_right) if shares else None,
         **silent.get("overall", {}),
     )
     return Figures(overall=overall, capabilities=capabilities)
 
 
-def rates(cases: Sequence[Case], failed: Failed) -> tuple[Rate, dict[str, Rate]]:
-    """The mean of the capabilities' failure rates, and the rate on each of them.
+def rates(cases: Sequence[Case], failed: Failed) -> tuple[OverallRate, dict[str, Rate]]:
+    """The failure rate on all capabilities together, and on each of them.
 
     ``failed`` says which cases fail, shape (cases,).
     """
-    known: list[Evidence] = []
-    found: dict[str, Rate] = {}
-    for capability, numbers in by_name(cases).items():
-        part = failed[numbers]
-        known.append(evidence(*family_counts([cases[number] for number in numbers], part)))
-        found[capability] = _rate(part, known[-1])
-    return _rate(failed, mean_evidence(known)) if found else _NO_RATE, found
-
-
-def _rate(failed: Failed, known: Evidence) -> Rate:
-    low, high = map(float, intervals(known))
-    return Rate(
-        cases=len(failed),
+    if not cases:
+        return _NO_OVERALL_RATE, {}
+    mean, of_capability = mean_evidence(cases, failed)
+    together = evidence(*family_counts(cases, failed, across=True))
+    overall = OverallRate(
+        macro=float(mean.share),
+        macro_ci=_bounds(mean),
+        micro=float(together.share),
+        micro_ci=_bounds(together),
+        cases=len(cases),
         failures=int(failed.sum()),
-        failure_rate=float(known.share),
-        ci=(low, high),
     )
+    return overall, {
+        name: Rate(
+            cases=len(numbers),
+            failures=int(failed[numbers].sum()),
+            failure_rate=float(of_capability[name].share),
+            ci=_bounds(of_capability[name]),
+        )
+        for name, numbers in by_name(cases).items()
+    }
+
+
+def _bounds(known: Evidence) -> tuple[float, float]:
+    low, high = map(float, intervals(known))
+    return low, high
 
 
 def _share(right: Rate) -> Share:
     return Share(pairs=right.cases, right=right.failures, share=right.failure_rate, ci=right.ci)
+
+
+def _overall_share(right: OverallRate) -> OverallShare:
+    counts = right.model_dump(exclude={"cases", "failures"})
+    return OverallShare(**counts, pairs=right.cases, right=right.failures)
 
 
 def pairs_of(cases: Sequence[Case], others: Sequence[Case], kind: str) -> tuple[Integers, Integers]:
@@ -245,13 +332,14 @@ def pairs_of(cases: Sequence[Case], others: Sequence[Case], kind: str) -> tuple[
 def _silent(
     cases: Sequence[Case], labels: npt.NDArray[np.integer[Any]], failed: Failed
 ) -> dict[str, dict[str, Any]]:
-    """What got no label, of ``overall`` and of each capability that has some; see `_Common`."""
+    """What got no label, of ``overall`` and of each capability that has some."""
     labelled = np.flatnonzero(labels < len(LABELS)).tolist()
     if len(labelled) == len(cases):
         return {}
-    mean, answered = rates([cases[number] for number in labelled], failed[labelled])
+    overall, of_name = rates([cases[number] for number in labelled], failed[labelled])
+    answered: dict[str, Rate | OverallRate] = {**of_name}
     if labelled:
-        answered["overall"] = mean
+        answered["overall"] = overall
     silent: dict[str, dict[str, Any]] = {}
     for name, numbers in {"overall": [*range(len(cases))], **by_name(cases)}.items():
         refusals = int((labels[numbers] == REFUSED).sum())
@@ -285,18 +373,20 @@ def references(cases: Sequence[Case], contrasts: Sequence[Case] = ()) -> dict[st
                 of_kind["all"].append(expected[number])
                 of_kind[cases[number].kind].append(expected[number])
             capabilities[capability] = {k: _mean(of) for k, of in of_kind.items() if of}
-        mean = _mean([of["all"] for of in capabilities.values()])
-        shares: list[float] = []
+        right = [
+            (1 - expected[case]) * (1 - expected[len(cases) + contrast])
+            for case, contrast in zip(own, opposite, strict=True)
+        ]
         for capability, pairs in pairs_of_name.items():
-            right = [
-                (1 - expected[own[n]]) * (1 - expected[len(cases) + opposite[n]]) for n in pairs
-            ]
-            shares.append(_mean(right))
-            capabilities[capability]["consistency"] = shares[-1]
+            capabilities[capability]["consistency"] = _mean([right[n] for n in pairs])
+        shares = [capabilities[capability]["consistency"] for capability in pairs_of_name]
         found[name] = Reference(
-            failure_rate=mean,
+            failure_rate=MacroMicro(
+                macro=_mean([of["all"] for of in capabilities.values()]),
+                micro=_mean(expected[: len(cases)]),
+            ),
             capabilities=capabilities,
-            consistency=_mean(shares) if shares else None,
+            consistency=MacroMicro(macro=_mean(shares), micro=_mean(right)) if shares else None,
         )
     return found
 
@@ -306,16 +396,16 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def chance_of(known: Mapping[str, Reference]) -> tuple[str, float]:
-    """The name and mean failure rate of the best answer that does not read the cases.
+    """The name and macro failure rate of the best answer that does not read the cases.
 
     A constant, as no mixture beats them all.
     """
-    name = min(known, key=lambda name: (known[name].failure_rate, name == RANDOM))
-    return name, known[name].failure_rate
+    name = min(known, key=lambda name: (known[name].failure_rate.macro, name == RANDOM))
+    return name, known[name].failure_rate.macro
 
 
 def chance_corrected(failure_rate: float, chance: float) -> float | None:
-    """A mean failure rate on the scale from chance (0) to no failure (1), `CHANCE_WORDS`.
+    """A macro failure rate on the scale from chance (0) to no failure (1), `CHANCE_WORDS`.
 
     None where chance passes everything: nothing can be better.
     """
@@ -329,15 +419,15 @@ def flips(cases: Sequence[Case], failed: Failed) -> tuple[list[int], list[int]]:
     return expansions[after & ~before].tolist(), expansions[~after & before].tolist()
 
 
-def passing_expansions(cases: Sequence[Case], failed: Failed) -> int:
-    """How many expansions have a seed that passes."""
-    seeds, _ = pairs_of(cases, cases, "expansion")
-    return int((~failed[seeds]).sum())
+def passing_expansions(cases: Sequence[Case], failed: Failed) -> list[int]:
+    """Numbers of the expansions whose seed passes: those that can turn a pass into a fail."""
+    seeds, expansions = pairs_of(cases, cases, "expansion")
+    return [int(number) for number in expansions[~failed[seeds]]]
 
 
 def flipping_words(cases: Sequence[Case], failed: Failed) -> tuple[FlippingWord, ...]:
     """The ten inserted words that most often turned a pass into a fail."""
-    total = Counter(w for case in cases if case.kind == "expansion" for w in case.inserted)
+    total = Counter(w for n in passing_expansions(cases, failed) for w in cases[n].inserted)
     flipped = Counter(word for n in flips(cases, failed)[0] for word in cases[n].inserted)
     ranked = sorted(flipped, key=lambda word: (-flipped[word], word))[:_MOST_FLIPPING]
     return tuple(
@@ -351,8 +441,8 @@ def _flattened(nested: Mapping[str, Any], prefix: str) -> dict[str, float]:
     for name, value in nested.items():
         if isinstance(value, Mapping):
             flat |= _flattened(value, f"{prefix}{name}/")
-        elif name == "ci":
-            flat[f"{prefix}ci_low"], flat[f"{prefix}ci_high"] = value
+        elif name.endswith("ci"):
+            flat[f"{prefix}{name}_low"], flat[f"{prefix}{name}_high"] = value
         else:
             flat[f"{prefix}{name}"] = value
     return flat

@@ -31,6 +31,7 @@ from s2lct.leaderboard.scoring.figures import (
     OverallFigures,
     failed_cases,
     figures,
+    in_words,
     pairs_of,
 )
 from s2lct.leaderboard.scoring.statistics import Failed
@@ -96,10 +97,8 @@ class Outcomes:
     def __repr__(self) -> str:
         suite = self.suite
         part = ", a part of it" if suite.partial else ""
-        return (
-            f"<{self.model.name} on {suite.name} {suite.version or '?'}{part}: "
-            f"{100 * self.failure_rate:.1f} % of {self.overall.cases:,} cases fail>"
-        )
+        name = f"{self.model.name} on {suite.name} {suite.version or '?'}{part}"
+        return f"<{name}: {in_words(self.overall)}>"
 
     @property
     def cases(self) -> tuple[Case, ...]:
@@ -118,7 +117,7 @@ class Outcomes:
 
     @property
     def overall(self) -> OverallFigures:
-        """The means over the capabilities: consistency and failure rate, with their intervals."""
+        """Consistency and failure rate of all capabilities together, macro and micro."""
         return self.figures.overall
 
     @property
@@ -128,8 +127,8 @@ class Outcomes:
 
     @property
     def failure_rate(self) -> float:
-        """The mean of the capabilities' failure rates, in [0, 1]."""
-        return self.overall.failure_rate
+        """The macro failure rate: the mean of the capabilities' own, in [0, 1]."""
+        return self.overall.failure_rate.macro
 
     def flat(self) -> dict[str, float]:
         """Every figure under a name such as ``LC4/expansion/failure_rate``, as loggers take it."""

@@ -15,7 +15,8 @@ RESAMPLES = 1_000
 CONFIDENCE = 0.95
 INTERVAL_WORDS = (
     "95 % intervals are Wilson's, at an effective sample size: a family (seeds made of the same "
-    "corpus sentences, with their expansions) counts as one case as far as its cases fare alike"
+    "corpus sentences, with their expansions; for the macro and micro figures in whichever "
+    "capabilities) counts as one case as far as its cases fare alike"
 )
 
 Failed = npt.NDArray[np.bool_]
@@ -25,13 +26,15 @@ Integers = npt.NDArray[np.int64]
 _Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
 
-def family_counts(cases: Sequence[Case], failed: Failed | Floats) -> tuple[Floats, Floats]:
+def family_counts(
+    cases: Sequence[Case], failed: Failed | Floats, *, across: bool = False
+) -> tuple[Floats, Floats]:
     """Failures of each family, shape (families,) or (models, families), and its cases, (families,).
 
     ``failed`` says which cases fail, or what share of several answers to them, shape (cases,) or
-    (models, cases).
+    (models, cases). Families are within capabilities, or ``across`` them, see `families_of`.
     """
-    family = families_of(cases)
+    family = families_of(cases, across=across)
     families = int(family.max(initial=-1)) + 1
     failures = np.zeros((*failed.shape[:-1], families))
     for place in np.ndindex(failed.shape[:-1]):
@@ -90,12 +93,34 @@ def evidence(failures: Floats, cases: Floats) -> Evidence:
     return Evidence(failing / total, guess, np.minimum(size, total))
 
 
-def mean_evidence(parts: Sequence[Evidence]) -> Evidence:
-    """What independent parts tell of the mean of their failure rates (a stratified sample)."""
-    guess = np.mean([part.guess for part in parts], axis=0)
-    spread = np.sum([part.guess * (1 - part.guess) / part.size for part in parts], axis=0)
-    size = guess * (1 - guess) * len(parts) ** 2 / spread
-    return Evidence(np.mean([part.share for part in parts], axis=0), guess, size)
+def mean_evidence(cases: Sequence[Case], failed: Failed) -> tuple[Evidence, dict[str, Evidence]]:
+    """What cases tell of the mean of their capabilities' failure rates, and of each of these.
+
+    The variance of the mean is that of independent capabilities, and the covariance of those that
+    share families: one corpus sentence often serves several. It is never below what it would be if
+    no two cases were alike.
+
+    Args:
+        cases: of one capability or more.
+        failed: which of them fail, shape (cases,).
+    """
+    family = families_of(cases, across=True)
+    parts: dict[str, Evidence] = {}
+    deviations = []
+    least = spread = 0.0
+    for name, numbers in by_name(cases).items():
+        part = evidence(*family_counts([cases[number] for number in numbers], failed[numbers]))
+        parts[name] = part
+        least += float(part.guess * (1 - part.guess)) / len(numbers)
+        spread += float(part.guess * (1 - part.guess) / part.size)
+        own = (failed[numbers] - part.guess) / len(numbers)
+        deviations.append(np.bincount(family[numbers], own, family.max() + 1))
+    of_family = np.array(deviations)
+    spread += float((of_family.sum(axis=0) ** 2).sum() - (of_family**2).sum())
+    guess = np.mean([part.guess for part in parts.values()])
+    size = guess * (1 - guess) * len(parts) ** 2 / max(spread, least)
+    share = np.mean([part.share for part in parts.values()])
+    return Evidence(np.asarray(share), np.asarray(guess), np.asarray(size)), parts
 
 
 def intervals(known: Evidence) -> tuple[Floats, Floats]:

@@ -26,7 +26,6 @@ from s2lct.leaderboard.scoring.figures import (
     MEAN_WORDS,
     RANDOM,
     CapabilityFigures,
-    OverallFigures,
     Rate,
     Share,
     chance_corrected,
@@ -79,7 +78,7 @@ def best_first(results: Sequence[Result]) -> list[Result]:
 
     def place(one: Result) -> tuple[object, ...]:
         share = one.overall.consistency if leads else None
-        figures = -share.share if share else 0, one.overall.failure_rate
+        figures = -share.macro if share else 0, one.overall.failure_rate.macro
         return one.partial, *figures, shown_name(one)
 
     return sorted(results, key=place)
@@ -131,7 +130,7 @@ def one_label_of(result: Result) -> tuple[str, float] | None:
     """The label that a model gives nearly all cases, though it does not pass them; its share."""
     label = max(result.answers, key=lambda name: result.answers[name])
     share = result.answers[label] / result.overall.cases
-    hardly_fails = result.references[f"always-{label}"].failure_rate <= 1 - NEARLY_ALL
+    hardly_fails = result.references[f"always-{label}"].failure_rate.macro <= 1 - NEARLY_ALL
     return None if share < NEARLY_ALL or hardly_fails else (label, share)
 
 
@@ -180,35 +179,36 @@ def models_table(results: Sequence[Result]) -> Table:
     comparable, fullest = _comparable(results), _fullest(results)
     both = any(one.overall.consistency for one in results)
     silent = any(one.overall.refusals or one.overall.unreadable for one in results)
-    heads = ["", "mean %", INTERVAL, "chance-\ncorrected"]
+    heads = ["", "failure rate\n% (macro)", INTERVAL, "chance-\ncorrected"]
     if both:  # which leaves little to correct for chance
-        heads = ["", "consistency\n%", INTERVAL, "failure\nrate %", INTERVAL]
+        heads = ["", "consistency\n% (macro)", INTERVAL, "failure rate\n% (macro)", INTERVAL]
     heads += ["p→f"]
     heads += ["refused", "unreadable", "without\nthese %"] * silent
     leads = _consistency_leads(results)
     rows: list[tuple[tuple[float, float], list[str | Cell]]] = []
     for one in best_first(results):
         of, whole = one.overall, one in comparable
-        share = of.consistency
-        cells = [percent(share.share), _bounds(share.ci)] if share else [NOTHING] * 2 * both
-        cells += [percent(of.failure_rate), _bounds(of.ci)]
+        share, fails = of.consistency, of.failure_rate
+        cells = [percent(share.macro), _bounds(share.macro_ci)] if share else [NOTHING] * 2 * both
+        cells += [percent(fails.macro), _bounds(fails.macro_ci)]
         cells += [] if both else [decimals(of.chance_corrected)]
         cells = cells if whole else [NOTHING] * len(cells)
         cells += [str(sum(own.pass_to_fail for own in one.capabilities.values()))]
         if silent:
-            rate = of.answered if of.refusals or of.unreadable else of
+            rate = of.answered if of.refusals or of.unreadable else fails
             cells += [f"{of.refusals:,}", f"{of.unreadable:,}"]
-            cells += [percent(rate.failure_rate if rate else None)]
-        place = (-share.share if leads and share else 0, of.failure_rate)
+            cells += [percent(rate.macro if rate else None)]
+        place = (-share.macro if leads and share else 0, fails.macro)
         rows.append((place if whole else (1, 0), [shown_name(one), *cells]))
     best, least = chance_of(fullest.references)
     for name, reference in fullest.references.items():
-        cells = [percent(reference.consistency), ""] * both
-        cells += [percent(reference.failure_rate), "= chance" if name == best else ""]
-        cells += [] if both else [decimals(chance_corrected(reference.failure_rate, least))]
+        right, wrong = reference.consistency, reference.failure_rate.macro
+        cells = [percent(right.macro if right else None), ""] * both
+        cells += [percent(wrong), "= chance" if name == best else ""]
+        cells += [] if both else [decimals(chance_corrected(wrong, least))]
         cells += [""] * (len(heads) - 1 - len(cells))
         row: list[str | Cell] = [Cell(text, kind="dim") for text in (f"({name})", *cells)]
-        rows.append(((-(reference.consistency or 0) * leads, reference.failure_rate), row))
+        rows.append(((-right.macro if leads and right else 0, wrong), row))
     rows.sort(key=lambda one: one[0])
     return Table(heads, [row for _, row in rows])
 
@@ -265,7 +265,7 @@ def model_table(result: Result) -> Table:
     return Table(heads, rows, caption=METHOD_WORDS)
 
 
-def _rate_cell(rate: Rate | OverallFigures | None) -> Cell:
+def _rate_cell(rate: Rate | None) -> Cell:
     if rate is None or not rate.cases:
         return Cell(NOTHING)
     low, high = rate.ci
@@ -411,25 +411,31 @@ def _conclusion(results: Sequence[Result], hardest: str) -> str:
     best, worst, several = ranked[0], ranked[-1], len(ranked) > 1
     most, least = best.overall.consistency, worst.overall.consistency
     if most and least:
-        guessed = percent(best.references[RANDOM].consistency)
+        random = best.references[RANDOM].consistency
+        guessed = percent(random.macro if random else None)
         return (
-            f"{shown_name(best)} answers {percent(most.share)} % {_bounds(most.ci)} of the cases "
-            "that have a contrast right together with it"
-            + f"; last is {shown_name(worst)} with {percent(least.share)} %"
+            f"{shown_name(best)} answers {most.right:,} of {most.pairs:,} pairs of a case and its "
+            f"contrast right on both ({percent(most.micro)} %, micro); the mean over the "
+            f"capabilities is {percent(most.macro)} % {_bounds(most.macro_ci)} (macro)"
+            + f"; last is {shown_name(worst)} with {percent(least.macro)} % (macro)"
             * several
-            + f". Random answers come to {guessed} %, constant ones to 0. {shown_name(best)} fails "
-            f"{percent(best.overall.failure_rate)} % of all cases. Hardest is: {hardest}."
+            + f". Random answers come to {guessed} % (macro), constant ones to 0. "
+            f"{shown_name(best)} fails {_failing(best)}. Hardest is: {hardest}."
         )
-    rate = f"{percent(best.overall.failure_rate)} % {_bounds(best.overall.ci)}"
-    if not several:
-        first = f"{shown_name(best)} is wrong about {rate} of the cases"
-    else:
-        first = (
-            f"{shown_name(best)} is wrong least often, about {rate} of the cases, and "
-            f"{shown_name(worst)} most often, about {percent(worst.overall.failure_rate)} %"
-        )
+    first = f"{shown_name(best)} fails {'least: ' * several}{_failing(best)}"
+    if several:
+        first += f"; {shown_name(worst)} most: {_failing(worst)}"
     name, blind = chance_of(best.references)
-    return f"{first}; chance, {name}, comes to {percent(blind)} %. Hardest is: {hardest}."
+    return f"{first}. Chance, {name}, comes to {percent(blind)} % (macro). Hardest is: {hardest}."
+
+
+def _failing(result: Result) -> str:
+    """How many cases fail, and the mean over the capabilities, in words."""
+    rate = result.overall.failure_rate
+    return (
+        f"{rate.failures:,} of {rate.cases:,} cases ({percent(rate.micro)} %, micro), in the mean "
+        f"over the capabilities {percent(rate.macro)} % {_bounds(rate.macro_ci)} (macro)"
+    )
 
 
 def _examples(scored: Sequence[Scored], name: str) -> list[dict[str, Any]]:

@@ -112,7 +112,8 @@ def _of_model(of: Standing) -> dict[str, Any]:
     result, outcomes = of.scored
     model, overall, share = result.model, result.overall, result.overall.consistency
     label, of_label = one_label_of(result) or (None, None)
-    answered = overall.answered if overall.refusals or overall.unreadable else overall
+    rate = overall.failure_rate
+    answered = overall.answered if overall.refusals or overall.unreadable else rate
     row = {
         "kind": "model",
         "rank_low": of.rank[0],
@@ -120,13 +121,17 @@ def _of_model(of: Standing) -> dict[str, Any]:
         "model": model.name,
         "revision": model.revision,
         "options": stands_apart(model) or None,
-        "consistency": share.share if share else None,
-        "consistency_ci_low": share.ci[0] if share else None,
-        "consistency_ci_high": share.ci[1] if share else None,
+        "consistency_macro": share.macro if share else None,
+        "consistency_macro_ci_low": share.macro_ci[0] if share else None,
+        "consistency_macro_ci_high": share.macro_ci[1] if share else None,
+        "consistency_micro": share.micro if share else None,
+        "consistency_right": share.right if share else None,
         "consistency_pairs": share.pairs if share else None,
-        "failure_rate": overall.failure_rate,
-        "ci_low": overall.ci[0],
-        "ci_high": overall.ci[1],
+        "failure_rate_macro": rate.macro,
+        "failure_rate_macro_ci_low": rate.macro_ci[0],
+        "failure_rate_macro_ci_high": rate.macro_ci[1],
+        "failure_rate_micro": rate.micro,
+        "failures": rate.failures,
         "chance_corrected": overall.chance_corrected,
     }
     for name, figures in result.capabilities.items():
@@ -137,10 +142,10 @@ def _of_model(of: Standing) -> dict[str, Any]:
         row |= _rates(name, figures.all.failure_rate, *figures.all.ci, *kinds, right)
     return row | {
         "pass_to_fail": sum(one.pass_to_fail for one in result.capabilities.values()),
-        "passing_expansions": passing_expansions(outcomes.cases, outcomes.failed),
+        "passing_expansions": len(passing_expansions(outcomes.cases, outcomes.failed)),
         "refusals": overall.refusals,
         "unreadable": overall.unreadable,
-        "answered_failure_rate": answered.failure_rate if answered else None,
+        "answered_failure_rate_macro": answered.macro if answered else None,
         "one_answer": label,
         "one_answer_share": of_label,
         "parameters": model.parameters,
@@ -157,9 +162,11 @@ def _of_reference(name: str, reference: Reference, least: float) -> dict[str, An
     row = {
         "kind": "reference",
         "model": name,
-        "consistency": reference.consistency,
-        "failure_rate": reference.failure_rate,
-        "chance_corrected": chance_corrected(reference.failure_rate, least),
+        "consistency_macro": reference.consistency.macro if reference.consistency else None,
+        "consistency_micro": reference.consistency.micro if reference.consistency else None,
+        "failure_rate_macro": reference.failure_rate.macro,
+        "failure_rate_micro": reference.failure_rate.micro,
+        "chance_corrected": chance_corrected(reference.failure_rate.macro, least),
     }
     for capability, of in reference.capabilities.items():
         kinds = (of.get("seed"), of.get("expansion"), of.get("consistency"))
@@ -261,8 +268,11 @@ def _model_data(of: Standing, names: Sequence[str]) -> dict[str, Any]:
         "consistencies": [share and [share.share, *share.ci, share.pairs] for share in shares],
         # How many cases were refused and cannot be read, and the failure rate of the others.
         "silent": [
-            [one.refusals, one.unreadable, one.answered.failure_rate if one.answered else None]
-            for one in (overall, *figures)
+            [overall.refusals, overall.unreadable, overall.answered and overall.answered.macro],
+            *(
+                [one.refusals, one.unreadable, one.answered and one.answered.failure_rate]
+                for one in figures
+            ),
         ]
         if overall.refusals or overall.unreadable
         else None,
