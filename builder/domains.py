@@ -14,12 +14,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from s2lct.errors import OptionError
 from s2lct.plain_text import did_you_mean, plain
 from s2lct.suite.read import faults_in
+from s2lct.yaml_files import read_yaml
 
 FILM, NEUTRAL, ELSE = "film", "neutral", "else"
 FOLDER = Path(__file__).parent / "data" / "domains"
@@ -148,9 +148,9 @@ def load_domain(spec: str) -> Domain:
 
 def _read(path: Path) -> Domain:
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+        data = read_yaml(path)
         return Domain.model_validate((data or {}) | {"name": path.stem})
-    except (OSError, ValueError, TypeError, yaml.YAMLError, RecursionError) as error:
+    except (OSError, ValueError, TypeError) as error:
         why = (
             "; ".join(faults_in(error))
             if isinstance(error, ValidationError)

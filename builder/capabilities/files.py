@@ -11,7 +11,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
 from s2lct.builder.capabilities.schema import Capability
@@ -20,10 +19,9 @@ from s2lct.errors import CapabilityError
 from s2lct.plain_text import did_you_mean, plain
 from s2lct.suite.capability_ids import spelled
 from s2lct.suite.other_suites import CheckListCase
+from s2lct.yaml_files import read_yaml
 
 _NEUTRAL = Domain()
-_SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The fast one, where PyYAML was compiled with it."""
 _TYPE_NAME = re.compile(r"\[|^str$")
 
 
@@ -34,9 +32,9 @@ def read_capability(path: Path, domain: Domain = _NEUTRAL) -> Capability:
     """
     hint = "mend it; `s2lct capabilities --show LC4` prints a file that fits"
     try:
-        data = yaml.load(path.read_text(encoding="utf-8-sig"), Loader=_SAFE)
-    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
-        reason = plain(" ".join(str(error).split()), 300) or type(error).__name__
+        data = read_yaml(path)
+    except (OSError, ValueError) as error:
+        reason = plain(str(error), 300)
         raise CapabilityError(f"{path}: cannot be read as YAML: {reason}", hint=hint) from error
     try:
         return Capability.model_validate(data, context=domain)

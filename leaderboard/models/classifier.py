@@ -7,8 +7,9 @@ from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from s2lct.files import folder_named
+from s2lct.files import folder_named, regular_bytes
 from s2lct.leaderboard.answers.label_rules import Array, check_classes
+from s2lct.yaml_files import MOST_BYTES, front_matter
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 EMBEDDED_MODELS = ("embedded-2class", "embedded-3class")
@@ -107,7 +108,7 @@ def package_licence(package: str) -> str | None:
 
 def card_licence(name: str, revision: str) -> str | None:
     """The licence that a model's card states, of a folder or on the Hub if it can be reached."""
-    from huggingface_hub import ModelCard, hf_hub_download
+    from huggingface_hub import hf_hub_download
 
     try:
         folder = folder_named(name, "model")
@@ -116,7 +117,7 @@ def card_licence(name: str, revision: str) -> str | None:
             if folder is None
             else folder / CARD
         )
-        stated = ModelCard.load(path).data.to_dict().get("license")
+        stated = front_matter(regular_bytes(path, MOST_BYTES).decode("utf-8")).get("license")
     except Exception:  # a model without a card, or whose card is broken, is scored all the same
         return None
     return _short(", ".join(map(str, stated)) if isinstance(stated, list) else stated)
