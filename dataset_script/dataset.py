@@ -101,7 +101,11 @@ def _files(suite: WrittenSuite, repo: str, version: Version) -> dict[str, bytes]
         name: [_portable(part) for part in value] if isinstance(value, list) else _portable(value)
         for name, value in suite.described["options"].items()
     }
-    described = suite.described | {"options": options, "version": str(version)}
+    described = suite.described | {
+        "options": options,
+        "version": str(version),
+        "fingerprint": suite.fingerprint,
+    }
     examples = {name: example_of(rows) for name, rows in suite.rows.items()}
     card = render_dataset_card(described, examples, repo)
     files = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -147,8 +148,29 @@ def example_of(table_rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def rows_fingerprint(rows: Iterable[Mapping[str, Any]]) -> str:
-    """What identifies a suite: a hash over ids, texts and labels of its rows, in its order."""
+    """What identifies a suite: a hash over all that a figure depends on, whatever its rows' order.
+
+    Scores, probabilities and annotations are no part of it: no figure depends on them, and scores
+    differ in their last digits by processor.
+    """
+    return fingerprint_of(sorted(fingerprint_of(_identity(row)) for row in rows))
+
+
+def former_fingerprint(rows: Iterable[Mapping[str, Any]]) -> str:
+    """What suites of version 3.0.0 say their fingerprint is; nothing is identified by it now."""
     return fingerprint_of([[row["id"], row["text"], row["labels"]] for row in rows])
+
+
+def _identity(row: Mapping[str, Any]) -> list[Any]:
+    """What figures depend on of a row; what is missing is as good as empty."""
+    labels = row["labels"]
+    names = (row[name] or "" for name in ("id", "capability", "kind", "seed_id", "text"))
+    sources = (
+        [source[name] or "" for name in ("corpus", "id", "text")] for source in row["sources"] or ()
+    )
+    inserted = ([word[name] for name in ("word", "start", "end")] for word in row["inserted"] or ())
+    label = labels[0] if row["label"] is None else row["label"]
+    return [*names, sorted(labels), label, row["template"] or "", [*sources], [*inserted]]
 
 
 def typed_rows(given: Sequence[Any]) -> list[Row]:
@@ -162,7 +184,7 @@ def typed_rows(given: Sequence[Any]) -> list[Row]:
     import pyarrow as pa
 
     try:
-        rows = [dict(row) for row in given]
+        rows = [{name: _present(cell) for name, cell in dict(row).items()} for row in given]
         typed: list[Row] = pa.Table.from_pylist(rows, schema=arrow_schema()).to_pylist()
     except (TypeError, ValueError, OverflowError, AttributeError) as error:
         raise ScoringError(
@@ -174,6 +196,11 @@ def typed_rows(given: Sequence[Any]) -> list[Row]:
             if row[name] is not None and not any(row[name].values()):
                 row[name] = None  # some readers give an empty struct where there is none
     return typed
+
+
+def _present(cell: Any) -> Any:
+    """A cell, or None where pandas has NaN for no value."""
+    return None if isinstance(cell, float) and math.isnan(cell) else cell
 
 
 def faults_of_rows(tables: Iterable[tuple[str, str, Sequence[Row]]], *, built: bool) -> list[str]:

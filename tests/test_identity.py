@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import csv
 import json
+import random
+import shutil
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from damaged_suites import describe, described, loaded
+from hypothesis import given
+from hypothesis import strategies as st
 
 from s2lct.builder.corpus.collect import with_distinct_names
 from s2lct.builder.corpus.read import read_corpus
-from s2lct.suite.cases import Case, families_of
+from s2lct.suite.cases import Case, families_of, load_suite
+from s2lct.suite.read import read_suite
+from s2lct.suite.tables import former_fingerprint, rows_fingerprint
 
 
 def csv_corpus(path: Path, *rows: tuple[str, ...], header: str = "text,label") -> str:
@@ -53,3 +65,97 @@ def test_sentences_of_one_number_and_other_texts_are_families_apart() -> None:
     texts = (("One.",), ("Two.",), ("One.",), ())
     cases = [replace(case, source_texts=of_case) for of_case in texts]
     assert families_of(cases).tolist() == [0, 1, 0, 2]
+
+
+# Suites
+
+
+class Rows(list[dict[str, Any]]):
+    def __repr__(self) -> str:
+        return f"{len(self)} rows"
+
+
+@pytest.fixture(scope="module")
+def rows(suite_folder: Path) -> Rows:
+    return Rows(read_suite(suite_folder).all_rows)
+
+
+@given(seed=st.integers(0, 10_000))
+def test_no_order_of_rows_makes_another_suite(rows: Rows, seed: int) -> None:
+    shuffled = random.Random(seed).sample(rows, len(rows))
+    assert rows_fingerprint(shuffled) == rows_fingerprint(rows)
+
+
+def test_every_form_of_a_suite_has_its_fingerprint(
+    suite_folder: Path, rows: Rows, tmp_path: Path
+) -> None:
+    true = load_suite(suite_folder).fingerprint
+    assert true == rows_fingerprint(rows) == described(suite_folder)["fingerprint"]
+    every = loaded(suite_folder)["all"]["test"]
+    every.to_json(tmp_path / "rows.jsonl")
+    every.to_parquet(tmp_path / "rows.parquet")
+    forms = [
+        loaded(suite_folder),
+        every,
+        list(every.shuffle(seed=1)),
+        every.to_pandas().to_dict("records"),
+        list(map(json.loads, (tmp_path / "rows.jsonl").open())),
+        pq.read_table(tmp_path / "rows.parquet").to_pylist(),
+        every.remove_columns(["score", "verdicts", "masked_text", "production", "origin"]),
+        [row | {"template": row["template"] or None} for row in rows],
+    ]
+    assert [load_suite(form).fingerprint for form in forms] == [true] * len(forms)
+
+
+def test_a_suite_of_the_former_rule_is_read_and_has_the_fingerprint_of_today(
+    suite_folder: Path, rows: Rows, tmp_path: Path
+) -> None:
+    older = tmp_path / "older"
+    shutil.copytree(suite_folder, older)
+    describe(older, described(older) | {"fingerprint": former_fingerprint(rows)})
+    assert read_suite(older).fingerprint == load_suite(suite_folder).fingerprint
+
+
+CHANGES: dict[str, Any] = {
+    "id": "other",
+    "capability": "LC99",
+    "kind": "other",
+    "seed_id": "other",
+    "text": "Another text.",
+    "labels": [0, 1, 2],
+    "label": 7,
+    "template": "{P}, but another.",
+    "sources.corpus": "other",
+    "sources.id": "other",
+    "sources.text": "Another sentence.",
+    "inserted.word": "other",
+    "inserted.start": 99,
+    "inserted.end": 99,
+}
+NO_CHANGES: dict[str, Any] = {
+    "score": -9.0,
+    "verdicts": [],
+    "production": None,
+    "masked_text": "x",
+    "sources.score": 0.1,
+}
+
+
+def changed(row: dict[str, Any], place: str, value: Any) -> dict[str, Any]:
+    row = deepcopy(row)
+    column, _, part = place.partition(".")
+    target = row[column][0] if part else row
+    target[part or column] = value
+    return row
+
+
+@given(data=st.data(), place=st.sampled_from([*CHANGES, *NO_CHANGES]))
+def test_what_a_figure_depends_on_changes_the_fingerprint_and_nothing_else_does(
+    rows: Rows, data: st.DataObject, place: str
+) -> None:
+    whole = [n for n, row in enumerate(rows) if row[place.partition(".")[0]] or "." not in place]
+    number = data.draw(st.sampled_from(whole))
+    other = changed(rows[number], place, (CHANGES | NO_CHANGES)[place])
+    same = rows_fingerprint([*rows[:number], other, *rows[number + 1 :]]) == rows_fingerprint(rows)
+    assert same == (place in NO_CHANGES)
+    assert rows_fingerprint(rows[:number] + rows[number + 1 :]) != rows_fingerprint(rows)
