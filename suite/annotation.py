@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import string
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -41,6 +42,13 @@ class Question:
     answers: Mapping[str, str]
     about_item: bool = False
 
+    @property
+    def keys(self) -> dict[str, str]:
+        """The key that gives each answer: its own digit where all are digits, else its number."""
+        if all(value in string.digits for value in self.answers):
+            return {value: value for value in self.answers}
+        return {value: str(number) for number, value in enumerate(self.answers, 1)}
+
     def answer(self, given: str) -> str | None:
         """The answer that was given, by its value or by what it stands for; None for none.
 
@@ -76,7 +84,7 @@ class Form:
     Attributes:
         name: of the file that is handed in, and of what a browser keeps.
         heading: the page's.
-        introduction: paragraphs before the questions.
+        introduction: paragraphs before the questions; one whose lines begin with ``- `` is a list.
         items: in the order in which they are read.
         questions: about each of them.
     """
@@ -92,7 +100,10 @@ class Form:
         data = {
             "name": self.name,
             "questions": [
-                {"name": question.name, "answers": list(question.answers)}
+                {
+                    "name": question.name,
+                    "answers": {key: value for value, key in question.keys.items()},
+                }
                 for question in self.questions
             ],
             "items": [asdict(item) for item in self.items],

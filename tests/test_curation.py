@@ -9,6 +9,7 @@ import signal
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +20,27 @@ from test_build import build
 from typer.testing import CliRunner, Result
 
 import s2lct
+from s2lct.analysis.study import QUESTIONS as STUDY_QUESTIONS
 from s2lct.builder.annotations import Annotation, AnnotationFile, Annotations
 from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.curation.curate import curate
 from s2lct.builder.curation.language_models import LanguageModel
-from s2lct.builder.curation.sheets import read_sheets, take_answers, unread, write_sheets
+from s2lct.builder.curation.sheets import (
+    QUESTIONS,
+    protocol,
+    read_sheets,
+    take_answers,
+    unread,
+    write_sheets,
+)
 from s2lct.builder.records import sentence_id
 from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
 from s2lct.errors import BuildError, OptionError, S2lctError
 from s2lct.files import locked
 from s2lct.identity import content_id
-from s2lct.suite.annotation import Item, trap_of
+from s2lct.suite.annotation import Form, Item, Question, read_annotations, trap_of
 
 TESTS = Path(__file__).parent
 NAMES = ("LC2", "LC4", "LC10")
@@ -247,6 +256,44 @@ def test_two_people_fill_sheets_until_all_is_read(
     again = run(*command, "--answers", own, "--annotator", "Bob")
     assert again.exit_code == 0, again.output
     assert annotations.read_bytes() == before
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("questions", [QUESTIONS, STUDY_QUESTIONS], ids=["curate", "study"])
+def test_the_keys_of_a_form_are_the_grades_that_its_text_names(
+    browser: Any, tmp_path: Path, questions: Sequence[Question]
+) -> None:
+    # Of each question every answer, as many items as the longest has answers.
+    wanted = [
+        dict(zip((one.name for one in questions), grades, strict=True))
+        for grades in zip_longest(*(one.answers for one in questions), fillvalue="1")
+    ]
+    items = [replace(item, description="negation") for item in ITEMS[: len(wanted)]]
+    instructions = protocol().split("\n\n")
+    (tmp_path / "form.html").write_text(
+        Form("mine", "Mine", instructions, items, questions).html(), encoding="utf-8"
+    )
+    page = browser.new_context().new_page()
+    page.goto((tmp_path / "form.html").as_uri())
+    assert page.locator("#start li").count() == 3
+    assert page.locator("#start li").first.inner_text().startswith("label: the author's overall")
+    page.fill("#annotator", "Ada")
+    page.keyboard.press("Enter")
+    for grades in wanted:
+        for name, grade in grades.items():
+            button = page.locator(
+                f'[data-question="{name}"] button', has=page.get_by_text(grade, exact=True)
+            )
+            # A grade that is a digit is its own key; the others have theirs beside them.
+            page.keyboard.press(grade if grade.isdigit() else button.locator("kbd").inner_text())
+            assert button.get_attribute("aria-checked") == "true"
+        page.keyboard.press("Enter")
+    with page.expect_download() as download:
+        page.keyboard.press("s")
+    download.value.save_as(tmp_path / "answers.csv")
+    found = read_annotations([tmp_path / "answers.csv"], questions, [item.id for item in items])
+    assert [one.answers for one in found] == wanted
+    page.context.close()
 
 
 ITEMS = [Item(id=content_id("item", str(n)), text=f"The film of the year {n}.") for n in range(9)]
