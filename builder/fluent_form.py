@@ -265,7 +265,7 @@ class FluentForm:
                 # Of one text from several origins the last one counts.
                 found = list({each.extension.text: each for each in some}.values())
                 if not annotated:
-                    found.sort(key=lambda each: -each.extension.score)
+                    found.sort(key=lambda each: each.extension.likeliest_first)
                 yield by_text[text], (len(confirmed[text]), found)
 
     def _judged(

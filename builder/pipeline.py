@@ -47,7 +47,8 @@ SEEDS_AT_ONCE = 100
 def build_suite(config: BuildConfig) -> dict[str, dict[str, int]]:
     """Build a suite and write it to ``config.out``; the counts of the closing table.
 
-    Interrupted at any moment, the same call is fast as far as it was, and writes the same bytes.
+    Interrupted at any moment, the same call is fast as far as it was, and writes the same bytes
+    on this machine; other processors change last digits of the column ``score`` alone.
 
     Raises:
         S2lctError: something that the caller can mend; nothing is half written.

@@ -137,6 +137,11 @@ class Extension:
         """What annotators know it by."""
         return sentence_id(self.text)
 
+    @property
+    def likeliest_first(self) -> tuple[float, str]:
+        """A key that sorts the likelier before the others; equal scores go by the text."""
+        return -self.score, self.text
+
 
 @dataclass(frozen=True, slots=True)
 class Extended:

@@ -68,7 +68,10 @@ def rows(
 
 
 def _row(case: Seed | Expansion, seed: Seed, annotations: Annotations | None) -> dict[str, Any]:
-    """The row of a seed, or of an expansion of it."""
+    """The row of a seed, or of an expansion of it.
+
+    A score has two decimals: what another processor changes in it stands behind them.
+    """
     row = _row_of(seed)
     used = [source.text for source in seed.sources]
     if isinstance(case, Expansion):
@@ -89,7 +92,7 @@ def _row(case: Seed | Expansion, seed: Seed, annotations: Annotations | None) ->
             "production": to_jsonable_python(extension.production),
             "second_production": to_jsonable_python(extension.second),
             "inserted": to_jsonable_python(case.inserted),
-            "score": extension.score if extension.origin == "masked" else None,
+            "score": round(extension.score, 2) if extension.origin == "masked" else None,
             "origin": extension.origin,
         }
     return row | {"verdicts": _annotations(annotations, case.id, used)}

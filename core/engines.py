@@ -1,7 +1,7 @@
 """Where models are asked: in this process, by threads of it, or by workers of a Ray cluster.
 
 What a model predicts depends on what it is asked alone: which engine asks, and how many workers it
-has, changes no byte of a result.
+has, changes no byte of a result. Other kinds of processors change a score's last digits, no row.
 """
 
 from __future__ import annotations

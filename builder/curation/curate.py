@@ -270,7 +270,7 @@ def _extended(
             for read in (True, False)
         )
         for text, some in others.items():
-            likeliest = sorted(some, key=lambda each: -each.extension.score)
+            likeliest = sorted(some, key=lambda each: each.extension.likeliest_first)
             likeliest = [*likeliest[:LIKELIEST_OF_A_SENTENCE], *good[text]]
             left[text] = list({each.extension.text: each for each in likeliest}.values())
     return left
