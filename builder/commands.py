@@ -127,13 +127,6 @@ def build(
             "--unread", help="Keep what nobody annotated: use none of the shipped annotations."
         ),
     ] = False,
-    precision: Annotated[
-        float | None,
-        of_what_is_built(
-            help="Where nobody annotated: the share of expansions that is to be good by a judge "
-            r"learned from annotations, such as 0.85 \[default: it is not asked]."
-        ),
-    ] = None,
     seed: Annotated[RandomSeed, of_what_is_built(help="Seed of every random draw.")] = 0,
     masks: Annotated[
         Count | None,

@@ -61,7 +61,6 @@ class BuildConfig(BaseModel):
     tagger: str = EMBEDDED
     annotations: tuple[Path, ...] = ()
     unread: bool = False
-    precision: Annotated[float, Field(ge=0.5, lt=1)] | None = None
     overwrite: bool = False
     engine: Literal["process", "ray"] = "process"
 
@@ -90,16 +89,10 @@ class BuildConfig(BaseModel):
 
     @model_validator(mode="after")
     def _check_form(self) -> BuildConfig:
-        if self.templates == "paper" and (self.annotations or self.unread or self.precision):
-            raise ValueError(
-                "--annotations, --unread and --precision: nobody judges the paper form"
-            )
+        if self.templates == "paper" and (self.annotations or self.unread):
+            raise ValueError("--annotations and --unread: nobody annotates the paper form")
         if self.unread and self.annotations:
             raise ValueError("--unread and --annotations: give one of them")
-        if self.precision and self.annotation_files:
-            raise ValueError(
-                "--precision: annotations decide of this corpus, unless it is --unread"
-            )
         return self
 
     @property
@@ -133,8 +126,6 @@ class BuildConfig(BaseModel):
     def result_options(self) -> dict[str, Any]:
         """The options that decide what is built, as JSON, without those that only decide how."""
         without = {"out", "preset", "overwrite", "annotations", "unread", "engine"}
-        if self.precision is None:
-            without.add("precision")
         options = self.model_dump(mode="json", exclude=without)
         return options | {"seeds": "all"} if self.seeds == MOST else options
 

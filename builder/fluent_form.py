@@ -30,9 +30,8 @@ from s2lct.builder.records import (
     sentence_id,
     served_id,
 )
-from s2lct.builder.stages import choose, compose, confirm, extend, judge, reduce, reword, search
+from s2lct.builder.stages import choose, compose, confirm, extend, reduce, reword, search
 from s2lct.builder.stages.compose import contrast_of, contrasts_of_expansions
-from s2lct.builder.stages.judge import Judge
 from s2lct.builder.stages.mask import SUGGESTIONS
 from s2lct.builder.stages.soundness import is_sound
 from s2lct.engines import beside_each_other
@@ -245,13 +244,12 @@ class FluentForm:
             wanted = min(2 * wanted, most)
 
     def extend(self, sources: Sequence[Source]) -> dict[str, list[Extended]]:
-        """The extensions of sentences, confirmed and judged, by the sentence's text."""
+        """The extensions of sentences, confirmed, by the sentence's text."""
         reached = [source for source in sources if self._may_reach(source.text)]
         confirmed = self.models.extended(self.kept_as, reached, self._extended)
         for text, (number, _) in confirmed.items():
             self.suggested[text] = number
-        found = {text: left for text, (_, left) in confirmed.items()}
-        return self._judged(sources, found) if self.inputs.config.precision else found
+        return {text: left for text, (_, left) in confirmed.items()}
 
     def _extended(self, sources: Sequence[Source]) -> Iterator[tuple[Source, Confirmed]]:
         """The extensions of each sentence that leave its label; nobody annotated: best first."""
@@ -267,31 +265,6 @@ class FluentForm:
                 if not annotated:
                     found.sort(key=lambda each: each.extension.likeliest_first)
                 yield by_text[text], (len(confirmed[text]), found)
-
-    def _judged(
-        self, sources: Sequence[Source], extended: Mapping[str, Sequence[Extended]]
-    ) -> dict[str, list[Extended]]:
-        """What authors wrote, then what a judge finds likely enough to be good, the best first."""
-        parsed = {source.text: source.parsed for source in sources}
-        likely = {each.extension: 1.0 for some in extended.values() for each in some}
-        pairs = [
-            (parsed[text], each)
-            for text, some in extended.items()
-            for each in some
-            if each.extension.origin != "attested"
-        ]
-        figures = judge.figures(pairs, self.models.mlm, self.inputs.grammar)
-        for (_, each), probable in zip(pairs, Judge.load().probabilities(figures), strict=True):
-            likely[each.extension] = probable
-        least = Judge.load().least(self.inputs.config.precision or 0)
-        return {
-            text: sorted(
-                (each for each in some if likely[each.extension] >= least),
-                key=lambda each: likely[each.extension],
-                reverse=True,
-            )
-            for text, some in extended.items()
-        }
 
     def confirmed(
         self, sources: Sequence[Source], tried: Callable[[Extension, Label], bool]

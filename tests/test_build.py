@@ -271,25 +271,6 @@ def test_a_suite_of_other_code_or_data_is_another_build(
         build_suite(config)
 
 
-def test_precision_leaves_out_what_the_judge_finds_unlikely(
-    corpus_path: Path, tmp_path: Path
-) -> None:
-    counts, fewer = (
-        build_suite(
-            BuildConfig.checked(
-                out=tmp_path / f"at {precision}",
-                corpus=f"csv:{corpus_path}",
-                capabilities=("LC4",),
-                seeds=4,
-                precision=precision,
-            )
-        )["LC4"]
-        for precision in (None, 0.99)
-    )
-    assert fewer["seeds"] == counts["seeds"]
-    assert fewer["expansions"] < counts["expansions"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -298,9 +279,6 @@ def test_precision_leaves_out_what_the_judge_finds_unlikely(
         (["--mlm", "no/such-model", "--capability", "LC2"], "--mlm no/such-model"),
         (["--tagger", "no_such_pipeline", "--capability", "LC2"], "--tagger no_such_pipeline"),
         (["--unread", "--templates", "paper"], "--unread"),
-        (["--precision", "0.9", "--templates", "paper"], "--precision"),
-        (["--precision", "1"], "--precision"),
-        (["--precision", "0.9", "--corpus", "embedded"], "--precision"),
         (["--annotations", __file__, "--templates", "paper"], "--annotations"),
         (["--annotations", __file__, "--unread"], "--unread"),
     ],

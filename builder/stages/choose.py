@@ -2,8 +2,7 @@
 
 What annotators passed is rejected only where it moves the sentiment of its sentence. Without
 annotators the likelihood of words decides, grammar (`s2lct.builder.language.fluency`) and whether
-words are subjective: that leaves much that reads oddly, which a suite says of itself, and of which
-a judge (`s2lct.builder.stages.judge`) leaves out more if it is asked.
+words are subjective: that leaves much that reads oddly, which a suite says of itself.
 """
 
 from __future__ import annotations
