@@ -110,7 +110,7 @@ def show_comparison(
             )
     first_name, second_name = (result.model.name for result in compared.results)
     for table in comparison_tables(
-        first_name, second_name, compared.by_capability, compared.consistency
+        first_name, second_name, compared.failures, compared.consistency
     ):
         console.print(table)
         console.print()

@@ -70,19 +70,19 @@ def test_compare_and_gate_print_the_keys_that_are_told(suite_folder: Path, tmp_p
     scored = ("score", "vader", "afinn", "--suite", suite_folder, "--out", tmp_path)
     files = [one["files"][0] for one in told(*scored)[0]["results"]]
     compared, _ = told("compare", *files)
-    one = compared["capabilities"]["LC4"]
-    assert compared.keys() - {"capabilities"} | {f"capabilities.*.{key}" for key in one} == (
+    one = compared["failure_rates"]["LC4"]
+    assert compared.keys() - {"failure_rates"} | {f"failure_rates.*.{key}" for key in one} == (
         keys_told("compare")
     )
-    assert compared["consistency"]["LC4"].keys() == one.keys() | {"shares"}
+    assert compared["consistency"]["LC4"].keys() == one.keys() - {"rates"} | {"shares"}
     gated, _ = told("gate", files[0], "--max", "mean=50", "--no-worse-than", files[1])
     keys = {f"checks[].{key}" for check in gated["checks"] for key in check}
     assert gated.keys() - {"checks"} | keys == keys_told("gate")
     adjusted = {
         check["figure"]: check["p_value"]
         for check in gated["checks"]
-        if check["figure"] in compared["capabilities"] and check["asked"] == "no_worse"
+        if check["figure"] in compared["failure_rates"] and check["asked"] == "no_worse"
     }
     assert adjusted == pytest.approx(
-        {name: of["adjusted"] for name, of in compared["capabilities"].items()}
+        {name: of["adjusted"] for name, of in compared["failure_rates"].items()}
     )

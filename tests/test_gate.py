@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typer.testing import CliRunner
 
 from s2lct.cli.main import app
 from s2lct.leaderboard.commands.results import Gate
-from s2lct.leaderboard.results.comparison import compare, compare_consistency, paired
+from s2lct.leaderboard.results.comparison import compare, paired, paired_contrasts
 from s2lct.leaderboard.results.gate import check_no_worse
 from s2lct.leaderboard.results.read import Scored, Suites, read_scored
 from s2lct.leaderboard.results.write import write_result
@@ -178,6 +179,30 @@ def test_a_mean_that_got_worse_is_worse_though_no_capability_shows_it(tmp_path: 
     assert all(one.passed for one in check_no_worse(same, main))
 
 
+def test_the_mean_decides_by_rates_and_not_by_how_many_cases_fail(tmp_path: Path) -> None:
+    suite = made_suite(
+        [
+            Case(f"{name}-{n}", name, "seed", f"{name}-{n}", f"{n} of {name}.", frozenset({1}))
+            for name, size in (("LC1", 16), ("LC4", 145))
+            for n in range(size)
+        ]
+    )
+    place = suite_at(tmp_path / "unequal", suite)
+    # 30 cases of the large capability, a mean of 10 %, and all 16 of the small one, 50 %.
+    many = written(tmp_path / "many", {"LC4": range(30)}, suite=suite, name="many")
+    few = written(tmp_path / "few", {"LC1": range(16)}, suite=suite, name="few")
+    for new, main, ending in ((few, many, "fail"), (many, few, "pass: better")):
+        done = gate(new, "--no-worse-than", main, suite=place)
+        assert done.exit_code == 1 and row(done.stdout, "mean").endswith(ending)
+    arguments = ["compare", str(many), str(few), "--suite", place]
+    compared = RUNNER.invoke(app, [*arguments, "--format", "json"])
+    mean = json.loads(compared.stdout)["failure_rates"]["mean"]
+    assert (mean["better"], mean["first_only"], mean["second_only"]) == ("first", 30, 16)
+    assert mean["rates"] == pytest.approx([15 / 145, 0.5]) and mean["difference"] < 0
+    shown = RUNNER.invoke(app, arguments, env={"COLUMNS": "100"}).stdout
+    assert row(shown, "mean").endswith("many") and "better in the mean" in shown
+
+
 @pytest.fixture(scope="module")
 def read(tmp_path_factory: pytest.TempPathFactory) -> Scored:
     return read_scored(written(tmp_path_factory.mktemp("read"), {}), Suites([SUITE]))
@@ -198,10 +223,9 @@ def test_worse_is_what_compare_says(
 ) -> None:
     main, new = outcomes_of(failing_before, wrong_before), outcomes_of(failing, wrong)
     tests = compare(*paired(main, new))
-    pairs = {f"{name}/consistency": one for name, one in compare_consistency(main, new).items()}
+    pairs = {f"{n}/consistency": one for n, one in compare(*paired_contrasts(main, new)).items()}
     checks = check_no_worse(read._replace(outcomes=new), read._replace(outcomes=main))
-    assert [check.figure for check in checks] == [*pairs, "mean", *tests]
-    checks = [check for check in checks if check.figure != "mean"]
+    assert [check.figure for check in checks] == [*pairs, *tests]
     for check in checks:
         test = (tests | pairs)[check.figure]
         assert (check.passed, check.shown == "better") == (test.better != 0, test.better == 1)

@@ -153,13 +153,14 @@ def test_a_comparison_says_its_verdict_first_and_fits_80_columns(first: str, sec
     compared = compare(CASES, good, poor)
     lines = printed(*comparison_tables(first, second, compared, {}))
     assert max(map(len, lines)) <= WIDTH
-    better = [one.better for one in compared.values()]
+    better = [one.better for name, one in compared.items() if name != "mean"]
     assert (better.count(0), better.count(1)) == (9, 2)
-    assert "better on 9, worse on 2, undecided on 0" in " ".join(lines[:4])
+    assert "better on 9, worse on 2, undecided on 0" in " ".join(" ".join(lines[:4]).split())
     for capability, one in compared.items():
         cells = next(line for line in lines if line.startswith(f"{capability} ")).split()
-        assert cells[1:5] == [
-            str(one.cases), str(one.families), str(one.first_only), str(one.second_only),
+        assert cells[1:7] == [
+            str(one.cases), str(one.families), *map(percent, one.rates),
+            str(one.first_only), str(one.second_only),
         ]  # fmt: skip
 
 

@@ -132,18 +132,18 @@ def test_every_pair_of_models_is_tested_as_compare_does(
         for n, share in enumerate((0.1, 0.5, 0.5, 0.9))
     ]
     found = ranked(tmp_path, *models, cases=cases)
-    names, p_values = pairwise_tests(found)
+    names, p_values, better = pairwise_tests(found)
     assert names == ["LC2", "LC10"] and p_values.shape == (6, 2)
     pairs = [(a, b) for a in range(4) for b in range(a + 1, 4)]
-    for (a, b), adjusted in zip(pairs, p_values, strict=True):
+    for (a, b), adjusted, winners in zip(pairs, p_values, better, strict=True):
         one, other = (found.standings[n].scored.outcomes.failed for n in (a, b))
         compared = compare(found.suite.cases, one, other)
         expected = [compared[name].adjusted for name in ("LC2", "LC10")]
         assert adjusted.tolist() == pytest.approx(expected)
+        assert winners == [compared[name].better for name in ("LC2", "LC10")]
     assert (p_values < 0.05).any() and (p_values >= 0.05).any()
     monkeypatch.setattr("s2lct.leaderboard.results.standings.MOST_TESTED", 3)
-    _, their_p_values = pairwise_tests(found)
-    assert their_p_values.tolist() == p_values[[0, 1, 3]].tolist()
+    assert pairwise_tests(found).p_values.tolist() == p_values[[0, 1, 3]].tolist()
 
 
 # Which results are read

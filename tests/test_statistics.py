@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from s2lct.labels import LABELS
@@ -324,6 +324,7 @@ def test_a_comparison_counts_disagreements_and_corrects_by_holm(
     cases, first_labels, second_labels = suite
     first, second = failed_cases(cases, first_labels), failed_cases(cases, second_labels)
     compared = comparison.compare(cases, first, second)
+    compared.pop("mean", None)
     raw = {}
     for name, one in compared.items():
         own = [n for n, case in enumerate(cases) if case.capability == name]
@@ -345,6 +346,65 @@ def test_a_comparison_counts_disagreements_and_corrects_by_holm(
             for rank, n in enumerate(sorted(smaller, key=lambda n: (raw[n], list(raw).index(n))))
         )
         assert one.adjusted == pytest.approx(expected)
+
+
+@st.composite
+def unequal_capabilities(draw: st.DrawFn) -> tuple[list[Case], np.ndarray, np.ndarray]:
+    """Capabilities of unequal size, with shared sentences or without, and what two models fail."""
+    cases: list[Case] = []
+    failed: list[tuple[bool, bool]] = []
+    for name, sizes in (("LC1", st.integers(1, 16)), ("LC4", st.integers(1, 145))):
+        first, second = (draw(st.sampled_from([0.0, 0.1, 0.2, 0.5, 0.9, 1.0])) for _ in range(2))
+        size = draw(sizes)
+        sources = [(f"s:{n}",) if draw(st.booleans()) else () for n in range(size)]
+        for n, own in enumerate(sources):
+            ends = n / size < first, (size - n - 1) / size < second
+            cases.append(Case(f"{name}-{n}", name, "seed", f"{name}-{n}", "", frozenset({1}),
+                              sources=own))  # fmt: skip
+            failed.append(ends)
+    both = np.array(failed, dtype=bool)
+    return cases, both[:, 0], both[:, 1]
+
+
+def of_the_small_and_the_large() -> tuple[list[Case], np.ndarray, np.ndarray]:
+    """The first fails 30 of 145 of the large one, the second all 16 of the small one."""
+    cases = [
+        Case(f"{name}-{n}", name, "seed", f"{name}-{n}", "", frozenset({1}))
+        for name, size in (("LC1", 16), ("LC4", 145)) for n in range(size)
+    ]  # fmt: skip
+    numbers = np.arange(len(cases))
+    return cases, (numbers >= 16) & (numbers < 46), numbers < 16
+
+
+@given(unequal_capabilities())
+@example(of_the_small_and_the_large())
+def test_who_is_better_is_the_sign_of_what_was_tested(
+    compared: tuple[list[Case], np.ndarray, np.ndarray],
+) -> None:
+    cases, first, second = compared
+    tests = comparison.compare(cases, first, second)
+    swapped = comparison.compare(cases, second, first)
+    assert list(tests) == ["mean", "LC1", "LC4"]
+    for name, test in tests.items():
+        own = [n for n, case in enumerate(cases) if name in (case.capability, "mean")]
+        parts = [[n for n in own if cases[n].capability == one] for one in ("LC1", "LC4")]
+        means = [
+            float(np.mean([of[part].mean() for part in parts if part])) for of in (first, second)
+        ]
+        assert test.rates == pytest.approx(means)
+        assert (test.better is None) == (test.adjusted >= comparison.LEVEL)
+        if test.better is not None:
+            assert means[test.better] < means[1 - test.better]
+            assert swapped[name].better == 1 - test.better
+        assert test.as_json()["better"] in (None, "first", "second")
+        assert test.difference == pytest.approx(means[0] - means[1], abs=0.01)
+
+
+def test_a_model_that_fails_more_cases_can_be_the_better_in_the_mean() -> None:
+    mean = comparison.compare(*of_the_small_and_the_large())["mean"]
+    assert (mean.first_only, mean.second_only) == (30, 16)
+    assert mean.rates == pytest.approx((15 / 145, 0.5)) and mean.adjusted < 0.001
+    assert mean.better == 0 and mean.as_json()["better"] == "first"
 
 
 @given(suites())

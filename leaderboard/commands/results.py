@@ -64,15 +64,19 @@ def report(
 
 
 class Compared(NamedTuple):
-    """The results of two files, how many cases both have, and a comparison a capability.
+    """The results of two files, how many cases both have, and comparisons by capability.
 
-    ``consistency`` has one for each that has contrasts which both models were asked, and before
-    several ``mean``.
+    Attributes:
+        results: of the two files.
+        cases: how many both have.
+        failures: by failure rates, a comparison a capability, and before several ``mean``.
+        consistency: the same by pairs of which both are right, for capabilities that have
+            contrasts which both models were asked.
     """
 
     results: tuple[Result, Result]
     cases: int
-    by_capability: dict[str, Comparison]
+    failures: dict[str, Comparison]
     consistency: dict[str, Comparison]
 
     def as_json(self) -> dict[str, Any]:
@@ -81,7 +85,10 @@ class Compared(NamedTuple):
             "suite": self.results[0].suite.model_dump(),
             "models": [result.model.name for result in self.results],
             "cases": self.cases,
-            "capabilities": {name: one.as_json() for name, one in self.by_capability.items()},
+            "failure_rates": {
+                name: {"rates": list(one.rates), **one.as_json()}
+                for name, one in self.failures.items()
+            },
             "consistency": {
                 name: {"shares": [1 - rate for rate in one.rates], **one.as_json()}
                 for name, one in self.consistency.items()
@@ -96,7 +103,12 @@ def compare(
     *,
     suite: SuitesOfResults = [],  # noqa: B006
 ) -> Compared:
-    """Say which differences between two models are real."""
+    """Say which differences between two models are real.
+
+    Consistency and failure rates are tested, in the mean over the capabilities and in each of them.
+    Better is the model whose rate is lower, or whose consistency is higher, where the test shows
+    it; counts of cases stand beside, and decide nothing.
+    """
     from s2lct.leaderboard.results import comparison
     from s2lct.leaderboard.results.read import Suites, check_one_suite, read_scored
 
@@ -110,9 +122,12 @@ def compare(
             f"{first} and {second} have no case in common",
             hint="score both on the same capabilities and kinds",
         )
-    by_capability = comparison.compare(cases, *failed)
-    consistency = comparison.compare_consistency(before, after)
-    return Compared((one, other), len(cases), by_capability, consistency)
+    return Compared(
+        (one, other),
+        len(cases),
+        comparison.compare(cases, *failed),
+        comparison.compare(*comparison.paired_contrasts(before, after)),
+    )
 
 
 @dataclass(frozen=True)

@@ -35,28 +35,55 @@ _POWER = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A paired comparison of two models on one capability."""
+    """A paired comparison of two models on one capability, or of their means over several.
 
-    cases: int  # that both were scored on
-    families: int  # of these
-    first_only: int  # failures of the first model alone
+    Attributes:
+        cases: that both were scored on.
+        families: of these.
+        first_only: how many cases the first model alone fails.
+        second_only: how many the second alone fails.
+        rates: the failure rate of each model; of several capabilities the mean of theirs.
+        difference: the first model's failure rate less the second's, as it was tested.
+        p_value: of the sign-flip test, see `sign_flip_p_values`.
+        adjusted: the same after Holm's correction over the capabilities compared.
+    """
+
+    cases: int
+    families: int
+    first_only: int
     second_only: int
-    p_value: float  # of the sign-flip test, see `sign_flip_p_values`
-    adjusted: float  # after Holm's correction over the capabilities compared
-    rates: tuple[float, float]  # which share of the cases each model fails
+    rates: tuple[float, float]
+    difference: float
+    p_value: float
+    adjusted: float
 
     @property
     def better(self) -> int | None:
         """0 where the first model is shown to be better, 1 for the second, else None."""
-        if self.adjusted >= LEVEL:
-            return None
-        return int(self.first_only > self.second_only)
+        return winner(self.difference, self.adjusted)
 
     def as_json(self) -> dict[str, Any]:
         """What a program is told: counts, and which is ``better``: first, second or null."""
-        told = asdict(self)
-        del told["rates"]
-        return told | {"better": None if self.better is None else ("first", "second")[self.better]}
+        fields = asdict(self)
+        del fields["rates"]
+        return fields | {
+            "better": None if self.better is None else ("first", "second")[self.better]
+        }
+
+
+def winner(difference: float, adjusted: float) -> int | None:
+    """Which of two models a test shows to be better; every page, table and file asks this.
+
+    Args:
+        difference: the first model's failures less the second's, in whatever unit was tested.
+        adjusted: the p-value of the test after its correction.
+
+    Returns:
+        0 for the first model, 1 for the second, None where the test shows no difference.
+    """
+    if adjusted >= LEVEL or not difference:
+        return None
+    return int(difference > 0)
 
 
 def sign_flip_p_values(differences: statistics.Integers) -> statistics.Floats:
@@ -109,13 +136,15 @@ def holm(p_values: npt.ArrayLike) -> statistics.Floats:
     return adjusted
 
 
-def pair_p_values(
+def pair_tests(
     cases: Sequence[Case],
     numbers: Iterable[list[int]],
     failed: statistics.Failed,
     pairs: statistics.Integers,
-) -> statistics.Floats:
-    """P-values of pairs of models, shape (pairs, groups of cases).
+) -> tuple[statistics.Floats, statistics.Integers]:
+    """P-values of pairs of models, and the differences that were tested; (pairs, groups of cases).
+
+    A difference is how many cases more the first model of a pair fails.
 
     Args:
         cases: the cases.
@@ -123,56 +152,60 @@ def pair_p_values(
         failed: which of them each model fails, shape (models, cases).
         pairs: numbers of the models, shape (2, pairs).
     """
-    columns: list[statistics.Floats] = []
+    p_values: list[statistics.Floats] = []
+    differences: list[statistics.Integers] = []
     for own in numbers:
         failures, _ = statistics.family_counts([cases[n] for n in own], failed[:, own])
         whole = np.rint(failures).astype(np.int64)
-        columns.append(sign_flip_p_values(whole[pairs[0]] - whole[pairs[1]]))
-    return np.stack(columns, axis=1)
+        of_family = whole[pairs[0]] - whole[pairs[1]]
+        p_values.append(sign_flip_p_values(of_family))
+        differences.append(of_family.sum(axis=1))
+    return np.stack(p_values, axis=1), np.stack(differences, axis=1)
 
 
 def compare(
     cases: Sequence[Case], first: statistics.Failed, second: statistics.Failed
 ) -> dict[str, Comparison]:
-    """Compare two models, capability by capability, by which of the same cases each fails.
+    """Compare two models by which of the same cases each fails; nothing where there is no case.
 
-    Of `paired_contrasts` pairs are compared: one fails of which not both pass.
+    `MEAN` comes first where there are several capabilities, and is tested by itself; then each
+    capability. Of `paired_contrasts` pairs are compared: one fails of which not both pass.
     """
     if not cases:
         return {}
     numbers, both = statistics.by_name(cases), np.stack([first, second])
-    (p_values,) = pair_p_values(cases, numbers.values(), both, np.array([[0], [1]]))
-    told = zip(numbers.items(), p_values.tolist(), holm(p_values).tolist(), strict=True)
-    return {
+    (p_values,), (differences,) = pair_tests(cases, numbers.values(), both, np.array([[0], [1]]))
+    of_capability = {
         capability: Comparison(
             cases=len(own),
             families=len(set(families_of([cases[n] for n in own]).tolist())),
             first_only=int((first[own] & ~second[own]).sum()),
             second_only=int((second[own] & ~first[own]).sum()),
+            rates=(float(first[own].mean()), float(second[own].mean())),
+            difference=difference / len(own),
             p_value=p_value,
             adjusted=adjusted,
-            rates=(float(first[own].mean()), float(second[own].mean())),
         )
-        for (capability, own), p_value, adjusted in told
+        for (capability, own), difference, p_value, adjusted in zip(
+            numbers.items(),
+            differences.tolist(),
+            p_values.tolist(),
+            holm(p_values).tolist(),
+            strict=True,
+        )
     }
+    if len(of_capability) == 1:
+        return of_capability
+    return {MEAN: _compare_means(cases, first, second)} | of_capability
 
 
-def compare_consistency(one: Outcomes, other: Outcomes) -> dict[str, Comparison]:
-    """Compare two models by the pairs of which each gets not both right, `MEAN` first.
-
-    There is nothing where no contrast was asked of both.
-    """
-    pairs = paired_contrasts(one, other)
-    found = compare(*pairs)
-    return {MEAN: compare_means(*pairs)} | found if len(found) > 1 else found
-
-
-def compare_means(
+def _compare_means(
     cases: Sequence[Case], first: statistics.Failed, second: statistics.Failed
 ) -> Comparison:
     """Compare the means of two models' failure rates, by families across capabilities.
 
     A case weighs by how few its capability has; weights are rounded to a hundredth of the least.
+    So the difference is that of the means, not that of the numbers of cases that fail.
     """
     numbers = statistics.by_name(cases)
     most = max(map(len, numbers.values()))
@@ -188,9 +221,10 @@ def compare_means(
         families=int(family.max()) + 1,
         first_only=int((first & ~second).sum()),
         second_only=int((second & ~first).sum()),
+        rates=(float(rates[0]), float(rates[1])),
+        difference=float(change.sum() / weights.sum()),
         p_value=p_value,
         adjusted=p_value,
-        rates=(float(rates[0]), float(rates[1])),
     )
 
 
@@ -198,11 +232,11 @@ def detectable(cases: Sequence[Case], failed: statistics.Failed) -> dict[str, fl
     """The change of a failure rate that `compare` shows four times of five, by capability.
 
     It follows from what one model fails: of another that fails as often and independently of it,
-    so that of models that agree more less is enough. Under "" stands that of the mean.
+    so that of models that agree more less is enough. That of the mean is under `MEAN`.
     """
     mean, known = statistics.mean_evidence(cases, failed)
     found = {name: _seen(each, LEVEL / len(known)) for name, each in known.items()}
-    return {"": _seen(mean, LEVEL)} | found
+    return {MEAN: _seen(mean, LEVEL)} | found
 
 
 def _seen(known: statistics.Evidence, level: float) -> float:

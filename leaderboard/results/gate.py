@@ -135,29 +135,23 @@ def _compared(
     """Checks of the mean and of each capability, by which of the cases, or pairs, fail."""
     if not cases:
         return []
-    tests = comparison.compare(cases, before, after)
     seen = comparison.detectable(cases, before)
-    names = {name: f"{name}/{CONSISTENCY}" if consistency else name for name in tests}
-    if len(tests) > 1:
-        tests = {"": comparison.compare_means(cases, before, after)} | tests
-        names[""] = CONSISTENCY if consistency else MEAN
     checks: list[Check] = []
-    for name, test in tests.items():
+    for name, test in comparison.compare(cases, before, after).items():
+        figure = name
+        if consistency:
+            figure = CONSISTENCY if name == MEAN else f"{name}/{CONSISTENCY}"
         # Pairs fail of which not both pass, and the figure is of the others.
         old, new = (1 - rate if consistency else rate for rate in test.rates)
-        shown: Literal["better", "worse"] | None = None
-        # A bare difference shows nothing.
-        if test.adjusted < comparison.LEVEL and old != new:
-            shown = "better" if (new > old) == consistency else "worse"
         checks.append(
             Check(
-                names[name],
+                figure,
                 "no_worse",
-                shown != "worse",
+                test.better != 0,
                 new,
                 before=old,
                 p_value=test.adjusted,
-                shown=shown,
+                shown=None if test.better is None else ("worse", "better")[test.better],
                 cases=test.cases,
                 detectable=seen[name],
             )

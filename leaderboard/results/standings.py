@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from s2lct.errors import ScoringError
 from s2lct.files import sha256_of
-from s2lct.leaderboard.results.comparison import holm, pair_p_values
+from s2lct.leaderboard.results.comparison import holm, pair_tests, winner
 from s2lct.leaderboard.results.hub_results import on_hub, snapshot
 from s2lct.leaderboard.results.read import Scored, Suites, read_outcomes, read_result, with_figures
 from s2lct.leaderboard.results.record import Result, faults_of_names
@@ -192,14 +193,25 @@ def _place(one: Standing) -> tuple[object, ...]:
     return *figures, result.model.name, result.model.revision, one.sha256
 
 
-def pairwise_tests(
-    one: SuiteStandings, *, consistency: bool = False
-) -> tuple[list[str], statistics.Floats]:
-    """Capabilities, and p-values of each pair of the best models after Holm's correction.
+class PairTests(NamedTuple):
+    """What the tests of pairs of models show: (0, 1), (0, 2), …, (1, 2), ….
+
+    Attributes:
+        capabilities: that were tested, by number.
+        p_values: after Holm's correction, shape (pairs, capabilities).
+        better: of each pair and capability what `comparison.winner` says.
+    """
+
+    capabilities: list[str]
+    p_values: statistics.Floats
+    better: list[list[int | None]]
+
+
+def pairwise_tests(one: SuiteStandings, *, consistency: bool = False) -> PairTests:
+    """The tests of each pair of the best models.
 
     They are bounded in number, so that a board of any size builds in seconds and its page stays
-    small. The shape is (pairs, capabilities); pairs are (0, 1), (0, 2), …, (1, 2), …. Of
-    ``consistency`` it is pairs of a case and its contrast that fail.
+    small. Of ``consistency`` it is pairs of a case and its contrast that fail.
     """
     tested = [of.scored.outcomes for of in one.standings[:MOST_TESTED]]
     pairs = [of.pairs() for of in tested] if consistency else []
@@ -207,10 +219,16 @@ def pairwise_tests(
     of_name = statistics.by_name(cases)
     names = sorted(of_name, key=natural_order)
     if len(tested) < 2 or not names:
-        return names, np.ones((0, len(names)))
+        return PairTests(names, np.ones((0, len(names))), [])
     failed = np.stack([~of.right for of in pairs] or [of.failed for of in tested])
     models = np.stack(np.triu_indices(len(tested), 1))
-    return names, holm(pair_p_values(cases, [of_name[name] for name in names], failed, models))
+    p_values, differences = pair_tests(cases, [of_name[name] for name in names], failed, models)
+    adjusted = holm(p_values)
+    better = [
+        [winner(*test) for test in zip(*pair, strict=True)]
+        for pair in zip(differences.tolist(), adjusted.tolist(), strict=True)
+    ]
+    return PairTests(names, adjusted, better)
 
 
 def rank_intervals(rates: statistics.Floats, samples: statistics.Floats) -> npt.NDArray[np.int64]:

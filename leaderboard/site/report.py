@@ -305,27 +305,41 @@ def comparison_tables(
     Consistency comes first where both were asked contrasts, then failure rates.
     """
     names = (first, second) if first != second else ("first", "second")
-    heads = ["families", "only the\nfirst fails", "only the\nsecond fails", "p", "better"]
+    heads = [
+        "families",
+        "first\n%",
+        "second\n%",
+        "first\nalone",
+        "second\nalone",
+        "p",
+        "better",
+    ]
     for figure, unit, words, tests in (
         ("consistency", "pairs", CONSISTENCY_WORDS, consistency),
         ("failure rates", "cases", TEST_WORDS, compared),
     ):
         rows = [
-            [name, *map(str, (one.cases, one.families, one.first_only, one.second_only)),
-             f"{shown_p(one.adjusted):.3g}",
+            [name, str(one.cases), str(one.families),
+             *(percent(rate if unit == "cases" else 1 - rate) for rate in one.rates),
+             str(one.first_only), str(one.second_only), f"{shown_p(one.adjusted):.3g}",
              "undecided" if one.better is None else names[one.better]]
             for name, one in tests.items()
         ]  # fmt: skip
         if rows:
-            counted = _counted(one for name, one in tests.items() if name != MEAN)
-            title = f"{first} against {second}, {figure}: {counted}"
-            yield Table(["", unit, *heads], rows, title, f"{words}.")
+            title = f"{first} against {second}, {figure}: {_counted(tests)}"
+            alone = f"Alone: {unit} that this model fails and the other passes; they decide nothing"
+            yield Table(["", unit, *heads], rows, title, f"{words}. {alone}.")
 
 
-def _counted(compared: Iterable[Comparison]) -> str:
-    better = [one.better for one in compared]
-    counts = (better.count(0), better.count(1), better.count(None))
-    return "better on {}, worse on {}, undecided on {}".format(*counts)
+def _counted(tests: Mapping[str, Comparison]) -> str:
+    """What the tests show of the first model: in the mean, and in how many capabilities."""
+    verdicts = ("better", "worse", "undecided")
+    better = [test.better for name, test in tests.items() if name != MEAN]
+    counts = [better.count(which) for which in (0, 1, None)]
+    words = ", ".join(f"{verdict} on {n}" for verdict, n in zip(verdicts, counts, strict=True))
+    if (mean := tests.get(MEAN)) is None:
+        return words
+    return f"{verdicts[2 if mean.better is None else mean.better]} in the mean, {words}"
 
 
 def gate_table(checks: Sequence[Check]) -> Table:

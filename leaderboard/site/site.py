@@ -23,6 +23,7 @@ from s2lct.leaderboard.results.comparison import LEVEL, TEST_WORDS, shown_p
 from s2lct.leaderboard.results.standings import (
     MOST_TESTED,
     Collection,
+    PairTests,
     Standing,
     SuiteStandings,
     pairwise_tests,
@@ -223,8 +224,7 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
     number_of = {name: number for number, name in enumerate(names)}
     seed_number = {case.id: n for n, case in enumerate(cases) if case.kind == "seed"}
     examples = {name: numbers[0] for name, numbers in statistics.by_name(cases).items()}
-    _, p_values = pairwise_tests(one)
-    paired, of_pairs = pairwise_tests(one, consistency=True)
+    failures, consistency = pairwise_tests(one), pairwise_tests(one, consistency=True)
     rows = flat_rows([one])
     return {
         "id": one.suite.fingerprint[:_KEY_LENGTH],
@@ -250,10 +250,18 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
         "random": RANDOM,
         "tests": {
             "models": min(len(one.standings), MOST_TESTED),
-            "p": [[shown_p(value) for value in pair] for pair in p_values.tolist()],
-            "paired": paired,
-            "consistency": [[shown_p(value) for value in pair] for pair in of_pairs.tolist()],
+            "failures": _tests_data(failures),
+            "consistency": _tests_data(consistency),
         },
+    }
+
+
+def _tests_data(tests: PairTests) -> dict[str, Any]:
+    """Tests of pairs for the page: p-values, and who is better: 0, 1 or null."""
+    return {
+        "capabilities": tests.capabilities,
+        "p": [[shown_p(value) for value in pair] for pair in tests.p_values.tolist()],
+        "better": tests.better,
     }
 
 
