@@ -29,6 +29,7 @@ from s2lct.files import whole_folder, write_bytes
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
 from s2lct.leaderboard.site.report import capability_words
+from s2lct.plain_text import ShortRepr
 from s2lct.progress import bar
 from s2lct.suite.cases import Case, SuiteCases, families_of
 from s2lct.tables import Cell, Table, page_templates
@@ -157,8 +158,8 @@ class Training:
 _TRAINING = TypeAdapter(Training)
 
 
-@dataclass(frozen=True)
-class Matrix:
+@dataclass(frozen=True, repr=False)
+class Matrix(ShortRepr):
     """What ``s2lct retrain`` writes."""
 
     model: str

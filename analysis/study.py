@@ -26,6 +26,7 @@ from s2lct.errors import AnalysisError
 from s2lct.files import check_folder_out, write_text
 from s2lct.identity import fingerprint_of, rng_for, shuffle_key
 from s2lct.labels import LABELS, Label
+from s2lct.plain_text import ShortRepr
 from s2lct.suite.annotation import Annotation, Form, Item, Question
 from s2lct.suite.capability_ids import natural_order
 from s2lct.suite.cases import Case, SuiteCases, families_of
@@ -71,8 +72,8 @@ class KeyItem:
     passes: tuple[Label, ...]
 
 
-@dataclass(frozen=True)
-class Key:
+@dataclass(frozen=True, repr=False)
+class Key(ShortRepr):
     """What annotators must not see: which case each item is, and what passes.
 
     The study's id is a hash of the cases drawn; that of an item is such as ``1f0c9a2e-1-007``:
@@ -254,8 +255,8 @@ class Agreement:
     alpha_relevance: float | None
 
 
-@dataclass(frozen=True)
-class StudyResult:
+@dataclass(frozen=True, repr=False)
+class StudyResult(ShortRepr):
     """What a study found: of seeds, expansions and all, then by capability.
 
     ``missing`` counts ratings that were left out on the forms handed in; ``disputed`` are the ids

@@ -5,8 +5,13 @@ from __future__ import annotations
 import csv
 import difflib
 import io
+import reprlib
 from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any
 
+_MOST_SHOWN = 3
+"""Of a collection in a `ShortRepr`: of a larger one its size stands there."""
 REPLACEMENT = "�"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """What a spreadsheet takes for the beginning of a formula, in full width too."""
@@ -49,6 +54,31 @@ def as_csv(rows: Iterable[Iterable[object]], end: str = "\n") -> str:
     file = io.StringIO()
     csv.writer(file, lineterminator=end).writerows(map(spreadsheet_cell, row) for row in rows)
     return file.getvalue()
+
+
+class _Short(reprlib.Repr):
+    """Shows the beginning of a text, and of a collection how many things are in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = 60
+
+    def repr1(self, x: Any, level: int) -> str:
+        if isinstance(x, (list, tuple, set, frozenset, dict)) and len(x) > _MOST_SHOWN:
+            return f"<{type(x).__name__} of {len(x):,}>"
+        return super().repr1(x, level)
+
+
+class ShortRepr:
+    """A base of dataclasses that may hold thousands of things: a line stands for them."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        short = _Short()
+        values = ((each.name, getattr(self, each.name)) for each in fields(self))  # type: ignore[arg-type]
+        shown = ", ".join(f"{name}={short.repr(value)}" for name, value in values)
+        return f"{type(self).__name__}({shown})"
 
 
 def words(text: str) -> frozenset[str]:

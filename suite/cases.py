@@ -70,9 +70,9 @@ class Case:
     places: tuple[tuple[int, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SuiteCases:
-    """A suite's cases and what names the suite.
+    """A suite's cases and what names the suite; ``suite["LC4"]`` is one capability of it.
 
     Attributes:
         name: where it was read from.
@@ -99,6 +99,29 @@ class SuiteCases:
     def capabilities(self) -> tuple[str, ...]:
         """In the suite's order."""
         return tuple(dict.fromkeys(case.capability for case in self.cases))
+
+    def __repr__(self) -> str:
+        kinds = Counter(case.kind for case in self.cases)
+        counts = [
+            (len(self.capabilities), "capabilities"),
+            *((kinds[kind], f"{kind}s") for kind in KINDS),
+            (len(self.contrasts), "contrasts"),
+        ]
+        part = ", a part" if self.partial else ""
+        shown = ", ".join(f"{count:,} {name}" for count, name in counts)
+        return f"<suite {self.name} {self.version or '?'}{part}: {shown}>"
+
+    def __getitem__(self, capability: str) -> SuiteCases:
+        """The cases of a capability, by its id in any case, under the whole suite's fingerprint.
+
+        Raises:
+            ScoringError: the suite has no such capability.
+        """
+        return self.select([capability])
+
+    def __iter__(self) -> Iterator[str]:
+        """The capabilities, as `__getitem__` takes them."""
+        return iter(self.capabilities)
 
     def select(
         self,

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from s2lct.errors import SuiteError
 from s2lct.files import regular_bytes
 from s2lct.identity import SEMANTIC_VERSION
-from s2lct.plain_text import plain
+from s2lct.plain_text import ShortRepr, plain
 from s2lct.suite.capability_ids import ID_PATTERN, is_capability_id
 from s2lct.suite.tables import (
     SHOWN,
@@ -96,8 +96,8 @@ def faults_in(error: ValidationError) -> Iterator[str]:
         yield f"{where}: {what[:1].lower()}{what[1:]}".removeprefix(": ")
 
 
-@dataclass(frozen=True)
-class WrittenSuite:
+@dataclass(frozen=True, repr=False)
+class WrittenSuite(ShortRepr):
     """A suite in a folder.
 
     Attributes:

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import s2lct
 from s2lct import load_suite, score, score_models, write_result
+from s2lct.analysis.coverage.masks import Masks
+from s2lct.analysis.coverage.measure import Measured
+from s2lct.analysis.explain.report import ExplanationFile
+from s2lct.analysis.retrain import Matrix
+from s2lct.analysis.study import Key, StudyResult
+from s2lct.builder.corpus.collect import Corpus
+from s2lct.builder.curation.curate import Curated
 from s2lct.errors import ScoringError
+from s2lct.leaderboard.commands.score_models import Scores
 from s2lct.leaderboard.integrations.metric import compute
 from s2lct.leaderboard.results.read import recompute
-from s2lct.leaderboard.scoring.score import SelectionRecord
+from s2lct.leaderboard.results.standings import Collection, SuiteStandings
+from s2lct.leaderboard.scoring.score import Pairs, SelectionRecord
+from s2lct.suite.read import WrittenSuite
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -40,6 +52,39 @@ def test_importing_is_light_and_so_is_reading_a_suite(suite_folder: Path) -> Non
         suite_folder,
     )
     assert done.stdout.splitlines() == ["[]"], done.stderr
+
+
+def test_a_suite_is_a_line_and_gives_its_capabilities(suite_folder: Path) -> None:
+    suite = load_suite(suite_folder)
+    assert repr(suite).startswith(f"<suite {suite_folder} ")
+    assert repr(suite).endswith(f" expansions, {len(suite.contrasts)} contrasts>")
+    assert len(repr(suite)) < 300
+    assert list(suite) == list(suite.capabilities)
+    part = suite["lc4"]
+    assert part == load_suite(suite_folder, capabilities="LC4") and "a part" in repr(part)
+    assert "LC4" in suite and "LC44" not in suite
+    with pytest.raises(ScoringError, match="no capability LC44") as error:
+        suite["LC44"]
+    assert "did you mean LC4?" in error.value.hint
+    with pytest.raises(ScoringError, match="no capability 0"):
+        suite[0]  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(Corpus, Curated, WrittenSuite, Scores, Collection, SuiteStandings),
+        *(Masks, Measured, Matrix, ExplanationFile, Key, StudyResult),
+    ],
+)
+def test_a_line_stands_for_what_holds_thousands_of_things(kind: Any) -> None:
+    made = object.__new__(kind)
+    for number, field in enumerate(fields(kind)):
+        value = [dict.fromkeys(range(9999), "long " * 9), "long " * 9_999, ("x" * 999,) * 3]
+        object.__setattr__(made, field.name, value[number % 3])
+    assert repr(made).startswith(f"{kind.__name__}({fields(kind)[0].name}=<dict of 9,999>")
+    assert len(repr(made)) < 1_500
+    assert len(repr(Pairs([made] * 9_999, [], np.ones(9_999, bool)))) < 50
 
 
 def test_figures_are_those_of_the_metric(suite_folder: Path) -> None:

@@ -17,6 +17,7 @@ from safetensors.numpy import save
 from s2lct.analysis.coverage.encoder import Booleans, EncoderModel, Integers, Text
 from s2lct.errors import AnalysisError
 from s2lct.files import write_bytes
+from s2lct.plain_text import ShortRepr
 
 VOCABULARY = 5_000
 _KIND = "s2lct masks"
@@ -52,8 +53,8 @@ class Vocabulary:
         return entries
 
 
-@dataclass(frozen=True)
-class Masks:
+@dataclass(frozen=True, repr=False)
+class Masks(ShortRepr):
     """Which words and word pairs matter to a model (Sekhon et al. 2022, §3.2).
 
     Attributes:

@@ -17,6 +17,7 @@ from s2lct.builder.corpus.read import read_corpus
 from s2lct.errors import AnalysisError
 from s2lct.files import is_here
 from s2lct.identity import shuffle_key
+from s2lct.plain_text import ShortRepr
 from s2lct.suite.cases import load_suite
 from s2lct.suite.other_suites import CHECKLIST, is_spec, read_cases, rows_of_file
 
@@ -150,8 +151,8 @@ class Curve:
     high: tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class Measured:
+@dataclass(frozen=True, repr=False)
+class Measured(ShortRepr):
     """What a suite of so many texts covers: states by metric, and curves by figure."""
 
     name: str

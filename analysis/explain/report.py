@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from s2lct.analysis.explain.search import Explanation
 from s2lct.leaderboard.site.report import capability_words
+from s2lct.plain_text import ShortRepr
 from s2lct.suite.capability_ids import natural_order
 from s2lct.tables import Cell, Table, page_templates
 
@@ -19,8 +20,8 @@ MOST = 4
 """Failures of a capability that a page shows."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExplanationFile:
+@dataclass(frozen=True, slots=True, repr=False)
+class ExplanationFile(ShortRepr):
     """What ``s2lct explain`` writes."""
 
     suite: str

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
 from s2lct.identity import fingerprint_of
-from s2lct.plain_text import plain
+from s2lct.plain_text import ShortRepr, plain
 
 MAX_WORDS = 256
 _MAX_CHARACTERS = 10_000
@@ -19,8 +19,8 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Corpus:
+@dataclass(frozen=True, slots=True, repr=False)
+class Corpus(ShortRepr):
     """Labelled sentences and where they come from.
 
     Attributes:

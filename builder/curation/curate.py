@@ -32,6 +32,7 @@ from s2lct.builder.stages import choose
 from s2lct.errors import BuildError
 from s2lct.files import check_folder_out, locked
 from s2lct.labels import Label
+from s2lct.plain_text import ShortRepr
 from s2lct.progress import bar
 from s2lct.suite.annotation import Item, in_reading_order, with_traps
 
@@ -63,8 +64,8 @@ TIMES_ASKED = 2
 """Of an item whose answer cannot be read."""
 
 
-@dataclass(frozen=True)
-class Curated:
+@dataclass(frozen=True, repr=False)
+class Curated(ShortRepr):
     """What was annotated and what is left.
 
     Attributes:

@@ -23,6 +23,7 @@ from s2lct.command import (
 )
 from s2lct.errors import OptionError, S2lctError, S2lctWarning, ScoringError
 from s2lct.labels import ENDS, LABELS, PROMPTS, check_label_map
+from s2lct.plain_text import ShortRepr
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.models.language_model import LabelPrompt
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 LLMS, ENDPOINTS, GIVEN = "Language models", "Models behind an endpoint", "Predictions"
 
 
-@dataclass(frozen=True)
-class Scores:
+@dataclass(frozen=True, repr=False)
+class Scores(ShortRepr):
     """Results that were written, in the order of the models; their files; models without one.
 
     A language model has one for each prompt, in their order.

@@ -19,7 +19,7 @@ from s2lct.leaderboard.results.read import Scored, Suites, read_outcomes, read_r
 from s2lct.leaderboard.results.record import Result, faults_of_names
 from s2lct.leaderboard.scoring import statistics
 from s2lct.leaderboard.scoring.figures import Reference, references
-from s2lct.plain_text import plain
+from s2lct.plain_text import ShortRepr, plain
 from s2lct.progress import bar
 from s2lct.suite.capability_ids import natural_order
 from s2lct.suite.cases import SuiteCases
@@ -40,8 +40,8 @@ class Standing:
     rank: tuple[int, int]  # best and worst that the cases leave open
 
 
-@dataclass(frozen=True)
-class SuiteStandings:
+@dataclass(frozen=True, repr=False)
+class SuiteStandings(ShortRepr):
     """The models of one suite, best first."""
 
     suite: SuiteCases
@@ -58,8 +58,8 @@ class SuiteStandings:
         return references(self.suite.cases, self.suite.contrasts)
 
 
-@dataclass(frozen=True)
-class Collection:
+@dataclass(frozen=True, repr=False)
+class Collection(ShortRepr):
     """The standings of each suite, and in ``skipped`` a line for each file left out: why."""
 
     suites: tuple[SuiteStandings, ...]

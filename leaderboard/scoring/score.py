@@ -67,6 +67,9 @@ class Pairs(NamedTuple):
     contrasts: list[Case]
     right: Failed
 
+    def __repr__(self) -> str:
+        return f"<{len(self.cases):,} pairs, {self.right.sum():,} right>"
+
 
 @dataclass(frozen=True)
 class Outcomes:
