@@ -12,6 +12,7 @@ import os
 import sys
 import traceback
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,9 +20,9 @@ from typing import Any
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from s2lct.errors import S2lctError, S2lctWarning, extra_of
+from s2lct.errors import OptionError, S2lctError, S2lctWarning, extra_of
 from s2lct.hub_calls import without_token
 from s2lct.plain_text import plain_lines
 
@@ -134,6 +135,19 @@ class Commands(TyperGroup):
         """Read the command's options and run it."""
         with errors_shown():
             return super().invoke(ctx)
+
+
+class OneCommand(TyperCommand):
+    """A command that takes one value of an option once, instead of the last of several."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read options and arguments; refuse what was given twice and is no list."""
+        _, _, order = self.make_parser(ctx).parse_args(args=[*args])
+        for option, count in Counter(order).items():
+            if count > 1 and not (option.multiple or option.is_eager):
+                name = max(option.opts, key=len)
+                raise OptionError(f"{name}: given twice", hint="give it once")
+        return super().parse_args(ctx, args)
 
 
 class PlainRecord(logging.LogRecord):

@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 import typer
 from typer.models import ParameterInfo
 
-from s2lct.cli.console import error_console, warnings_shown
+from s2lct.cli.console import OneCommand, error_console, warnings_shown
 from s2lct.progress import shown_bars
 
 PUBLISHING = "Publish"
@@ -67,7 +67,9 @@ class Panel:
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {each.name: each.annotation for each in parameters}
         run.__doc__ = function.__doc__
-        command = self.app.command(name, rich_help_panel=self.heading, epilog=examples(*lines))
+        command = self.app.command(
+            name, cls=OneCommand, rich_help_panel=self.heading, epilog=examples(*lines)
+        )
         command(run)
         return show
 

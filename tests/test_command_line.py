@@ -67,6 +67,28 @@ def python(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.parametrize("path", ALL, ids=" ".join)
+def test_what_takes_one_value_is_given_once(path: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    single = [
+        option
+        for option in ALL[path].params
+        if option.param_type_name == "option" and not option.multiple and option.name != "help"
+    ]
+    for option in single:
+        name = max(option.opts, key=len)
+        value = [] if option.is_flag else [str(tmp_path / "a")]
+        shown = run(*path, name, *value, name, *value, columns=200)
+        assert shown.exit_code == 2, shown.output
+        assert f"{name}: given twice" in shown.output
+        # An equals sign, and both names of a switch, are the same option.
+        again = [f"{name}={value[0]}"] if value else [(*option.secondary_opts, name)[0]]
+        assert "given twice" in run(*path, name, *value, *again, columns=200).output
+    for option in ALL[path].params:
+        if option.param_type_name == "option" and option.multiple:
+            assert "again" in option.help, f"{option.name}: that it may be repeated is not said"
+
+
 def test_one_version_is_told_everywhere() -> None:
     assert s2lct.__version__ == version("s2lct")
     assert f'version = "{s2lct.__version__}"' in (ROOT / "pyproject.toml").read_text("utf-8")
