@@ -131,10 +131,14 @@ def show_gate(gate: holding.Gate, *, format: Format = "table") -> None:
         for path, result in gate.results:
             if result.partial:
                 note(f"{path} is partial ({result.selection}): no figure is the suite's.")
-        if gate.detectable:
-            show(f"no worse: of these cases the test sees {gate.detectable}, four times of five")
         console.print(gate_table(gate.checks))
-        failed = sum(not check.passed for check in gate.checks)
-        show(f"{failed or 'none'} of {len(gate.checks)} checks failed")
+        if gate.blind:
+            show(
+                f"No loss can be shown in {', '.join(gate.blind)}, however large: the earlier "
+                "result passes too few cases there."
+            )
+        failed, checks = sum(not check.passed for check in gate.checks), len(gate.checks)
+        of = "the check" if checks == 1 else f"all {checks} checks"
+        show(f"{failed} of {checks} checks failed." if failed else f"Passed: {of}.")
     if not gate.passed:
         raise typer.Exit(FAILED)

@@ -15,12 +15,12 @@ from made_up_results import made_suite, make_outcomes, make_result, suite_at
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app
-from s2lct.leaderboard.commands.results import Gate
 from s2lct.leaderboard.results.comparison import compare, paired, paired_contrasts
 from s2lct.leaderboard.results.gate import check_no_worse
 from s2lct.leaderboard.results.read import Scored, Suites, read_scored
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import Outcomes
+from s2lct.leaderboard.site.report import gate_table
 from s2lct.suite.cases import Case, SuiteCases
 
 RUNNER = CliRunner()
@@ -90,6 +90,9 @@ def mine(tmp_path: Path) -> Path:
     [
         (["--max", "LC4=25", "--max", "mean=25", "--max", "LC1=0"], 0),
         (["--max", "lc4=25%"], 0),
+        (["--max", "LC4= 25 %", "--max", "LC1=0.5%", "--max", "LC1=0.0"], 0),
+        (["--max", "LC4=0.25%"], 1),
+        (["--max", "mean=1"], 1),
         (["--max", "LC4=24.99"], 1),
         (["--max", "LC1=0", "--max", "LC10=49"], 1),
         # Seeds 0 to 4 fail, and of 3 to 8 the contrast: of 11 of 20 both pass.
@@ -102,7 +105,25 @@ def test_the_exit_status_says_whether_every_bound_is_kept(
 ) -> None:
     done = gate(mine, *bounds)
     assert done.exit_code == status, done.output
-    assert ("fail" in done.stdout.split("checks failed")[0]) == bool(status)
+    lines = done.stdout.splitlines()
+    assert any(line.endswith(" fail") for line in map(str.rstrip, lines)) == bool(status)
+    of = "the check" if len(bounds) == 2 else f"all {len(bounds) // 2} checks"
+    assert (lines[-1] == f"Passed: {of}.") == (not status)
+    assert (lines[-1].endswith(f" of {len(bounds) // 2} checks failed.")) == bool(status)
+
+
+@pytest.mark.parametrize(
+    ("bound", "mend"),
+    [
+        ("mean=0.6", "mean=60 or mean=0.6%"),
+        ("LC4=.5", "LC4=50 or LC4=0.5%"),
+        ("LC4=1.0", "LC4=100 or LC4=1%"),
+        ("mean=6e-1", "mean=60 or mean=0.6%"),
+    ],
+)
+def test_a_bound_that_might_be_a_proportion_is_refused(mine: Path, bound: str, mend: str) -> None:
+    done = gate(mine, "--max", bound)
+    assert done.exit_code == 2 and mend in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize(
@@ -174,8 +195,8 @@ def test_a_mean_that_got_worse_is_worse_though_no_capability_shows_it(tmp_path: 
     mean = checks["mean"]
     assert not mean.passed and mean.detectable and mean.before
     assert 0.02 < mean.detectable < mean.found - mean.before
-    told = Gate([], list(checks.values())).detectable
-    assert f"{100 * mean.detectable:.1f} points of the mean" in told
+    assert not mean.blind
+    assert f"{100 * mean.detectable:.1f} points" in gate_table([mean]).rows[0]
     assert all(one.passed for one in check_no_worse(same, main))
 
 
@@ -201,6 +222,22 @@ def test_the_mean_decides_by_rates_and_not_by_how_many_cases_fail(tmp_path: Path
     assert mean["rates"] == pytest.approx([15 / 145, 0.5]) and mean["difference"] < 0
     shown = RUNNER.invoke(app, arguments, env={"COLUMNS": "100"}).stdout
     assert row(shown, "mean").endswith("many") and "better in the mean" in shown
+
+
+def test_a_gate_says_where_it_is_blind(tmp_path: Path) -> None:
+    # Of LC1 four sentences pass, of LC4 three pairs: all of them lost shows nothing.
+    failing = {"LC1": range(16), "LC10": range(5)}
+    main = written(tmp_path / "main", failing, range(17))
+    done = gate(written(tmp_path / "new", failing, range(17)), "--no-worse-than", main)
+    told = " ".join(done.stdout.split())
+    assert "No loss can be shown in LC4/consistency, LC1, however large" in told
+    assert done.exit_code == 0 and told.endswith("Passed: all 5 checks.")
+    for name in ("LC1", "LC4/consistency"):
+        assert "never" in row(done.stdout, name)
+    lost = {**failing, "LC1": range(20), "LC4": range(20)}
+    done = gate(written(tmp_path / "lost", lost, range(20)), "--no-worse-than", main)
+    ends = {name: row(done.stdout, name).split()[-1] for name in ("LC1", "LC4/consistency", "LC4")}
+    assert ends == {"LC1": "pass", "LC4/consistency": "pass", "LC4": "fail"}
 
 
 @pytest.fixture(scope="module")

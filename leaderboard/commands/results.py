@@ -143,19 +143,9 @@ class Gate:
         return all(check.passed for check in self.checks)
 
     @property
-    def detectable(self) -> str:
-        """Which changes of failure rates the tests against an earlier result could show."""
-        from s2lct.leaderboard.results import gate as gates
-
-        points = {
-            check.figure: 100 * check.detectable
-            for check in self.checks
-            if check.detectable is not None and not check.figure.endswith(gates.CONSISTENCY)
-        }
-        mean, each = points.pop(gates.MEAN, None), points.values()
-        words = [f"{mean:.1f} points of the mean"] if mean is not None else []
-        words += [f"{min(each):.1f} to {max(each):.1f} points of a capability"] if each else []
-        return " and ".join(words)
+    def blind(self) -> list[str]:
+        """The figures in which no loss could be shown, however large."""
+        return [check.figure for check in self.checks if check.blind]
 
     def as_json(self) -> dict[str, Any]:
         """What a program is told; see docs/ci.md."""

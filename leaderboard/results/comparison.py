@@ -229,7 +229,7 @@ def _compare_means(
 
 
 def detectable(cases: Sequence[Case], failed: statistics.Failed) -> dict[str, float]:
-    """The change of a failure rate that `compare` shows four times of five, by capability.
+    """The change of a failure rate that `compare` shows with a probability of 80 %, by capability.
 
     It follows from what one model fails: of another that fails as often and independently of it,
     so that of models that agree more less is enough. That of the mean is under `MEAN`.
@@ -237,6 +237,16 @@ def detectable(cases: Sequence[Case], failed: statistics.Failed) -> dict[str, fl
     mean, known = statistics.mean_evidence(cases, failed)
     found = {name: _seen(each, LEVEL / len(known)) for name, each in known.items()}
     return {MEAN: _seen(mean, LEVEL)} | found
+
+
+def blind(cases: Sequence[Case], failed: statistics.Failed) -> set[str]:
+    """Where `compare` could show no loss, were every case failed: a capability, or `MEAN`.
+
+    Too few cases pass, or they come of too few sentences; see `detectable`.
+    """
+    tests = compare(cases, failed, np.ones_like(failed))
+    tried = {name: 1 if name == MEAN else len(tests.keys() - {MEAN}) for name in tests}
+    return {name for name, test in tests.items() if test.p_value * tried[name] >= LEVEL}
 
 
 def _seen(known: statistics.Evidence, level: float) -> float:

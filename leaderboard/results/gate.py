@@ -36,7 +36,8 @@ class Check:
         p_value: of the test of `comparison.compare`, after its correction.
         shown: ``better`` or ``worse`` where that test shows it.
         cases: how many both results have, or pairs.
-        detectable: the change of the figure that the test shows four times of five.
+        detectable: the change of the figure that the test shows with a probability of 80 %.
+        blind: whether the test could show no loss, were every case failed: too few pass before.
     """
 
     figure: str
@@ -50,6 +51,7 @@ class Check:
     shown: Literal["better", "worse"] | None = None
     cases: int | None = None
     detectable: float | None = None
+    blind: bool | None = None
 
     def as_json(self) -> dict[str, Any]:
         """What a program is told; see docs/ci.md."""
@@ -73,14 +75,7 @@ def check_bounds(result: Result, texts: Iterable[str], side: Side) -> list[Check
     checks: list[Check] = []
     for text in texts:
         name, _, number = (part.strip() for part in text.partition("="))
-        try:
-            bound = float(number.removesuffix("%")) / 100
-        except ValueError:
-            bound = -1
-        if not 0 <= bound <= 1:
-            raise ScoringError(
-                f"--{side} {text}: is no bound from 0 to 100 %", hint=f"write {_EXAMPLES[side]}"
-            )
+        bound = _proportion(f"--{side} {text}", name, number, _EXAMPLES[side])
         figure = spelling.get(name.casefold())
         if figure is None:
             raise ScoringError(
@@ -92,6 +87,27 @@ def check_bounds(result: Result, texts: Iterable[str], side: Side) -> list[Check
         past = bound - found if side == "min" else found - bound
         checks.append(Check(figure, side, past <= _ROUNDING, found, round(bound, 12), interval))
     return checks
+
+
+def _proportion(option: str, name: str, text: str, example: str) -> float:
+    """A bound in percent, ``60`` or ``60%``, as a proportion; what may be one already is refused.
+
+    >>> _proportion("--max LC4=60", "LC4", "60", "LC4=20")
+    0.6
+    """
+    number = text.removesuffix("%").strip()
+    try:
+        bound = float(number)
+    except ValueError:
+        bound = -1
+    if not 0 <= bound <= 100:
+        raise ScoringError(f"{option}: is no bound from 0 to 100 %", hint=f"write {example}")
+    if number == text and (0 < bound < 1 or (bound == 1 and number != "1")):
+        raise ScoringError(
+            f"{option}: is that {bound:g} % or {100 * bound:g} %?",
+            hint=f"bounds are in percent: write {name}={100 * bound:g} or {name}={bound:g}%",
+        )
+    return bound / 100
 
 
 def _failure_rates(result: Result) -> dict[str, tuple[float, tuple[float, float]]]:
@@ -135,7 +151,7 @@ def _compared(
     """Checks of the mean and of each capability, by which of the cases, or pairs, fail."""
     if not cases:
         return []
-    seen = comparison.detectable(cases, before)
+    seen, blind = comparison.detectable(cases, before), comparison.blind(cases, before)
     checks: list[Check] = []
     for name, test in comparison.compare(cases, before, after).items():
         figure = name
@@ -154,6 +170,7 @@ def _compared(
                 shown=None if test.better is None else ("worse", "better")[test.better],
                 cases=test.cases,
                 detectable=seen[name],
+                blind=name in blind,
             )
         )
     return checks

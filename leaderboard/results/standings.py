@@ -172,14 +172,7 @@ def ranked_models(models: Iterable[tuple[Path, Scored]], seed: int = 0) -> Suite
         cases, failed = pairs[0].cases, np.stack([~of.right for of in pairs])
     else:
         cases, failed = list(suite.cases), np.stack([of.failed for of in outcomes])
-    capabilities = statistics.by_name(cases)
-    means = np.zeros(len(failed))
-    samples = np.zeros((statistics.RESAMPLES, len(failed)))
-    for number, own in enumerate(capabilities.values()):
-        counts = statistics.family_counts([cases[n] for n in own], failed[:, own])
-        means += failed[:, own].mean(axis=1)
-        samples += statistics.resampled_rates(*counts, seed + number)
-    ranks = rank_intervals(means / len(capabilities), samples / len(capabilities)).tolist()
+    ranks = rank_intervals(*statistics.resampled_means(cases, failed, seed)).tolist()
     found = [
         Standing(one, sha256_of(file), (best, worst))
         for file, one, (best, worst) in zip(files, read, ranks, strict=True)

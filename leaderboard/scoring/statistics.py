@@ -56,6 +56,37 @@ def resampled_rates(failures: Floats, cases: Floats, seed: int) -> Floats:
     return np.asarray((sums.T / (drawn @ cases)).T)
 
 
+def resampled_means(cases: Sequence[Case], failed: Failed, seed: int) -> tuple[Floats, Floats]:
+    """Macro failure rates of models, and those of bootstrap samples of families across.
+
+    The samples are linear in how often a family is drawn: a capability of few families, of which a
+    sample may hold none, has a rate in each.
+
+    Args:
+        cases: of one capability or more, not empty.
+        failed: which of them each model fails, shape (models, cases).
+        seed: of the samples, which are the same for all models.
+
+    Returns:
+        Shapes (models,) and (RESAMPLES, models).
+    """
+    family = families_of(cases, across=True)
+    families = int(family.max()) + 1
+    capabilities = by_name(cases)
+    means = np.zeros(len(failed))
+    deviations = np.zeros(failed.shape)
+    for numbers in capabilities.values():
+        rates = failed[:, numbers].mean(axis=1)
+        means += rates / len(capabilities)
+        deviations[:, numbers] = failed[:, numbers] - rates[:, None]
+        deviations[:, numbers] /= len(numbers) * len(capabilities)
+    of_family = np.zeros((len(failed), families))
+    np.add.at(of_family.T, family, deviations.T)
+    rng = np.random.default_rng(seed)
+    drawn = rng.multinomial(families, np.full(families, 1 / families), size=RESAMPLES)
+    return means, means + drawn.astype(np.float64) @ of_family.T
+
+
 def interval(rates: Floats) -> tuple[float, float]:
     """The percentile interval of bootstrap rates."""
     tail = (1 - CONFIDENCE) / 2

@@ -345,7 +345,11 @@ def _counted(tests: Mapping[str, Comparison]) -> str:
 def gate_table(checks: Sequence[Check]) -> Table:
     """A row a check."""
     rows: list[list[str | Cell]] = []
+    tested = any(one.detectable is not None for one in checks)
     for one in checks:
+        noticed = ""
+        if one.detectable is not None:
+            noticed = "never" if one.blind else f"{100 * one.detectable:.1f} points"
         if one.bound is None:
             asked = f"not worse than {percent(one.before)} %"
             found = f"{percent(one.found)} % (p {shown_p(one.p_value or 0):.3g})"
@@ -353,8 +357,14 @@ def gate_table(checks: Sequence[Check]) -> Table:
             asked = f"{'≤' if one.asked == 'max' else '≥'} {100 * one.bound:g} %"
             found = f"{100 * one.found:.2f} % {_bounds(one.interval or (0, 1))}"
         passed = "pass: better" if one.shown == "better" else "pass"
-        rows.append([one.figure, asked, found, passed if one.passed else Cell("fail", kind="bold")])
-    return Table(["", "asked", "found", ""], rows)
+        result = passed if one.passed else Cell("fail", kind="bold")
+        rows.append([one.figure, asked, found, *[noticed] * tested, result])
+    caption = (
+        "Noticed from: a loss of so many points is shown to be one with a probability of 80 %, or "
+        "more where the two models agree on many cases"
+    )
+    heads = ["", "asked", "found", *["noticed\nfrom"] * tested, ""]
+    return Table(heads, rows, caption=caption if tested else "")
 
 
 # The page
