@@ -43,6 +43,9 @@ class Cache:
         self._lock = Lock()
         with self._errors_named():
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            # What servers answer is nobody else's business.
+            self.path.touch(mode=0o600)
+            self.path.chmod(0o600)
             self._file = sqlite3.connect(
                 self.path,
                 timeout=_SECONDS_FOR_OTHERS,

@@ -13,7 +13,8 @@ from s2lct.plain_text import plain
 
 HUB = "hf:"
 """Before a name it says that a repository of the Hub is meant."""
-_TOKEN = re.compile(r"\b(?:hf|api)_[A-Za-z0-9_-]{8,}")
+_TOKEN = re.compile(r"\b(?:hf_|api_org_)[A-Za-z0-9]{20,}|\bsk-[\w-]{16,}", re.ASCII)
+"""Of the Hub, and keys of servers that call theirs as OpenAI does."""
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(@[\w./-]+)?", re.ASCII)
 _HUB_ID_WITHOUT_OWNER = re.compile(r"[A-Za-z0-9][\w.-]*(@[\w./-]+)?", re.ASCII)
 _HIDDEN = "hf_…"
@@ -48,7 +49,7 @@ def repository_meant(name: str, *, without_owner: bool = False) -> str:
 
 
 def without_token(text: str) -> str:
-    """A text in which nothing looks like a Hub token, and the one in use does not stand."""
+    """A text in which nothing looks like a token or key, and the Hub's in use does not stand."""
     # Whoever has a token of the Hub's to send has imported its client.
     client = sys.modules.get("huggingface_hub")
     if client is not None and len(token := client.get_token() or "") >= _SHORTEST:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from s2lct.errors import ScoringError
 from s2lct.files import is_folder, is_here
 from s2lct.hub_calls import causes_of, reason_of, repository_meant
+from s2lct.labels import is_integer
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import chosen, natural_order
 from s2lct.suite.other_suites import SUITE_FORMS, is_spec, rows_of_spec
@@ -141,11 +142,15 @@ class SuiteCases:
         """
         if kind is not None and kind not in KINDS:
             raise ScoringError(f"kind {kind}: no such", hint=f"pass {' or '.join(KINDS)}")
-        if limit is not None and limit < 1:
-            raise ScoringError(f"--limit {limit}: no case would be left", hint="pass 1 or more")
+        if limit is not None and (not is_integer(limit) or limit < 1):
+            raise ScoringError(
+                f"--limit {limit!r:.60}: is no number of cases",
+                hint="pass a whole number from 1 on",
+            )
         known = self.capabilities
         if capabilities is not None:
-            named = [capabilities] if isinstance(capabilities, str) else capabilities
+            is_list = isinstance(capabilities, Iterable) and not isinstance(capabilities, str)
+            named = capabilities if is_list else [str(capabilities)]
             known = chosen(named, known, self.name)
         taken: Counter[str] = Counter()
         kept: list[Case] = []

@@ -373,7 +373,7 @@ def command_for(server: ChatServer, corpus: Path, folder: Path, *more: str) -> l
 THREE_TIMES = """
 import os, pathlib, sys
 sys.path.insert(0, sys.argv.pop(1))
-import openai
+import httpx
 from stub_models import stub_models
 from s2lct.cli.main import main
 ended = []

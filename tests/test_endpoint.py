@@ -19,11 +19,11 @@ import pytest
 from chat_server import Reply, SentimentServer
 from typer.testing import CliRunner
 
+from s2lct import chat_client
 from s2lct.cli.main import app
 from s2lct.errors import ScoringError
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
-from s2lct.leaderboard.models import endpoint as endpoints
 from s2lct.leaderboard.models.endpoint import EndpointModel
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.results.read import Suites, read_result, recompute
@@ -60,14 +60,16 @@ def key(monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The client sends again at once, and not for long."""
-    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
-    monkeypatch.setattr("openai._base_client.MAX_RETRY_DELAY", 0.02)
-    monkeypatch.setattr(endpoints, "RETRIES", 3)
-    monkeypatch.setattr(endpoints, "SECONDS", 1.5)
+    monkeypatch.setattr(chat_client, "FIRST_DELAY", 0.01)
+    monkeypatch.setattr(chat_client, "LONGEST_DELAY", 0.02)
 
 
-def model_of(server: SentimentServer, **more: bool) -> EndpointModel:
-    return EndpointModel("tiny-chat", LabelPrompt(PROMPT), server.base_url, **more)
+def model_of(
+    server: SentimentServer, *, keeps: bool = False, seconds: float = 1.5
+) -> EndpointModel:
+    return EndpointModel(
+        "tiny-chat", LabelPrompt(PROMPT), server.base_url, keeps_answers=keeps, seconds=seconds
+    )
 
 
 def outcomes_with(rule: Rule, cache: Path | None = None) -> tuple[Outcomes, SentimentServer]:
@@ -166,7 +168,7 @@ def test_kept_answers_are_of_the_model_that_answers_now(
                 [then.isoformat()],
             )
         served = Reply("negative", more=more)
-        outcomes = score(model_of(server, keeps_answers=keeps), SUITE, cache=cache)
+        outcomes = score(model_of(server, keeps=keeps), SUITE, cache=cache)
     # Each model is asked a question before the cases.
     assert len(server.bodies) == 14 + asked
     assert outcomes.labels.tolist().count(0) == asked
@@ -183,7 +185,7 @@ SPELLINGS = {
 
 def test_spellings_of_an_address_are_one_that_results_may_have() -> None:
     for address, others in SPELLINGS.items():
-        assert {endpoints.address_of(spelling) for spelling in (address, *others)} == {address}
+        assert {chat_client.address_of(spelling) for spelling in (address, *others)} == {address}
 
 
 def test_no_result_is_of_two_models() -> None:
@@ -345,7 +347,7 @@ def test_wrong_options_are_told_before_anything_is_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if "endpoints" in named:
-        monkeypatch.setitem(sys.modules, "openai", None)
+        monkeypatch.setitem(sys.modules, "httpx", None)
     given = ["--suite", str(suite_folder), "--out", str(tmp_path), "--base-url", url, *options]
     done = runner.invoke(app, ["score", "m", *given])
     assert done.exit_code

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import s2lct
-from s2lct import load_suite, score, score_models, write_result
+from s2lct import CapabilityCallback, load_suite, score, score_models, write_result
 from s2lct.analysis.coverage.masks import Masks
 from s2lct.analysis.coverage.measure import Measured
 from s2lct.analysis.explain.report import ExplanationFile
@@ -140,3 +140,21 @@ def test_a_score_is_written_as_the_command_writes_it(suite_folder: Path, tmp_pat
     chosen = write_result(part, tmp_path / "script")
     assert recompute(chosen).selection == SelectionRecord(capabilities=("LC4",), limit=3)
     assert s2lct.gate(path, no_worse_than=by_command.files[0]).passed
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("limit", "5"), ("limit", 2.5), ("limit", True), ("limit", 0), ("limit", [3]),
+        ("capabilities", 4), ("capabilities", [4]), ("capabilities", []), ("kind", ["seed"]),
+    ],
+)  # fmt: skip
+def test_a_choice_of_cases_that_is_none_is_one_error(
+    option: str, value: object, suite_folder: Path
+) -> None:
+    with pytest.raises(ScoringError):
+        load_suite(suite_folder, **{option: value})
+    with pytest.raises(ScoringError):
+        score("vader", suite_folder, **{option: value})
+    with pytest.raises(ScoringError):
+        CapabilityCallback(suite_folder, **{option: value})

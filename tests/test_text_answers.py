@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import monotonic
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,6 +36,10 @@ def read(text: str, finish: str = "stop", refusal: str = "") -> int:
         ('{"label": "neutral"}', "neutral"),
         ('{"sentiment": "Positive", "why": "it is not negative"}', "positive"),
         ('```json\n{"label": "negative"}\n```', "negative"),
+        (' ```json {"label": "negative"} ``` \n', "negative"),
+        ("```\nnegative\n```", "negative"),
+        ("Negative " + "." * 1_000_000, "negative"),
+        ("<THINK>" + "positive " * 10_000 + "</Thinking> negative", "negative"),
         ('The sentence "I am positive about the coat" is neutral.', "neutral"),
         ("<think>Is it negative? No, positive.</think>\n\nPositive", "positive"),
         ("I’m sorry to say: negative.", "negative"),
@@ -100,3 +106,42 @@ def test_two_labels_are_never_one(one: str, other: str, between: str) -> None:
     assert read(f"{one}{between}{other}") in (
         {LABELS.index(one), UNREADABLE} if one == other else {UNREADABLE}
     )
+
+
+SLOW = [
+    "```" + " " * 100_000 + "x",
+    "```" * 30_000,
+    "<think>" * 20_000,
+    "“" * 100_000,
+    "«a" * 50_000,
+    '"' * 99_999,
+    "i" + " " * 100_000 + "x",
+    "i \n" * 30_000,
+    "far" + "\t" * 100_000,
+    "a" * 100_000 + "n'",
+    "n't" * 30_000,
+    "positive-" * 10_000,
+    "a\u0301\u0323" * 30_000,
+    "\u0301\u0323" * 50_000,
+    "\ufdfa" * 100_000,
+    "[" * 100_000,
+    '{"label":' * 10_000,
+    "1" * 100_000,
+    "\0" * 100_000,
+    "ß" * 100_000,
+    "*_`#~" * 20_000,
+    "as an " * 20_000,
+]
+
+
+@pytest.mark.parametrize("text", SLOW, ids=[f"{text[:12]!a}" for text in SLOW])
+def test_no_answer_takes_long_to_read(text: str) -> None:
+    start = monotonic()
+    for answer in (text, f"{text} positive", f"positive {text}", f"I {text}"):
+        assert read(answer) in {LABELS.index("positive"), REFUSED, UNREADABLE}
+    assert monotonic() - start < 1
+
+
+@given(st.text(max_size=200).map(lambda part: part * 100))
+def test_no_answer_stops_the_reading(text: str) -> None:
+    assert read(text) in range(UNREADABLE + 1)

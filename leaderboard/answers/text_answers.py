@@ -3,7 +3,7 @@
 The rules, in their order; letters' case, Unicode forms and the marks of Markdown change nothing:
 
 1. An answer that is empty, or was cut off, cannot be read. What a model thinks before it answers,
-   ``<think>…</think>``, is no part of the answer.
+   ``<think>…</think>``, is no part of the answer; of the rest `MOST_CHARACTERS` are read.
 2. What the server marks as a refusal is one.
 3. JSON is read by its one value, or by its ``label``, ``sentiment`` or ``answer``.
 4. What an answer quotes, three words and more in quotation marks, is left out.
@@ -36,10 +36,13 @@ ANSWER_IDS = UNREADABLE + 1
 PREDICTED = (*LABELS, "nothing: it refused", "nothing that can be read")
 """What a model predicts, in words, by these ids."""
 
+MOST_CHARACTERS = 4_000
+"""Of an answer, without what was thought before it: the rest is not read."""
 _MARKDOWN = re.compile(r"[*_`#~]+")
-_THOUGHT = re.compile(r"^\s*<think(?:ing)?>.*?(?:</think(?:ing)?>|$)", re.DOTALL | re.IGNORECASE)
-_FENCED = re.compile(r"^\s*```\w*\s*(.*?)\s*```\s*$", re.DOTALL)
-_QUOTED = re.compile(r"\"([^\"\n]*)\"|“([^”\n]*)”|«([^»\n]*)»")
+_THOUGHT_OPENS = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
+_THOUGHT_CLOSES = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+_FENCE, _LANGUAGE = "```", re.compile(r"^\w*")
+_QUOTED = re.compile(r"\"([^\"\n]*)\"|“([^“”\n]*)”|«([^«»\n]*)»")
 _QUOTED_WORDS = 3
 _SENTENCE = re.compile(r"[^.!?;\n]+[.!?;]*")
 _ANSWER_KEYS = ("label", "sentiment", "answer")
@@ -98,7 +101,9 @@ def label_of(answer: TextAnswer, words: Sequence[str], meanings: Sequence[int]) 
     """
     if answer.refusal.strip() or answer.finish == "content_filter":
         return REFUSED
-    text = _THOUGHT.sub("", unicodedata.normalize("NFKC", answer.text))
+    # Every pattern below takes time in proportion to what is left.
+    text = _without_thought(answer.text)[:MOST_CHARACTERS]
+    text = unicodedata.normalize("NFKC", text)[:MOST_CHARACTERS]
     if answer.finish == "length" or not text.strip():
         return UNREADABLE
     found = [_plain(word) for word in words]
@@ -120,7 +125,25 @@ def _wavers(sentence: str) -> bool:
 
 def _plain(text: str) -> str:
     text = unicodedata.normalize("NFKC", text).replace("’", "'").replace(_LABEL, "").casefold()
-    return " ".join(_MARKDOWN.sub(" ", text).split(" ")).strip()
+    lines = (" ".join(line.split()) for line in _MARKDOWN.sub(" ", text).split("\n"))
+    return "\n".join(filter(None, lines))
+
+
+def _without_thought(text: str) -> str:
+    """An answer without what a model thought before it; nothing where the thought does not end."""
+    text = text.lstrip()
+    if not _THOUGHT_OPENS.match(text):
+        return text
+    closed = _THOUGHT_CLOSES.search(text)
+    return text[closed.end() :] if closed else ""
+
+
+def _without_fence(text: str) -> str:
+    """What stands in a block of code that is all of an answer; else the text itself."""
+    text = text.strip()
+    if not (text.startswith(_FENCE) and text.endswith(_FENCE) and len(text) >= 2 * len(_FENCE)):
+        return text
+    return _LANGUAGE.sub("", text[len(_FENCE) : -len(_FENCE)])
 
 
 def _without_quotations(text: str) -> str:
@@ -133,9 +156,8 @@ def _without_quotations(text: str) -> str:
 
 def _json_value(text: str) -> str:
     """The answer in a JSON object or string; the text itself where it is none."""
-    fenced = _FENCED.match(text)
     try:
-        content = json.loads(fenced[1] if fenced else text, object_pairs_hook=_unique)
+        content = json.loads(_without_fence(text), object_pairs_hook=_unique)
     except (ValueError, RecursionError):
         return text
     if isinstance(content, dict):

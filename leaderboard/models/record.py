@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from s2lct.labels import LABELS, PROMPTS
 from s2lct.leaderboard.models.built_in import WORD_LISTS
@@ -70,6 +70,12 @@ class ModelRecord(_Strict):
     dtype: str = ""
     device: str = ""
     batch_size: str = ""
+
+    @model_validator(mode="after")
+    def _check_endpoint(self) -> ModelRecord:
+        if self.endpoint is not None and (self.revision or self.weights_sha256):
+            raise ValueError("a model behind an endpoint has no revision and no weights_sha256")
+        return self
 
     @property
     def rescorable(self) -> bool:

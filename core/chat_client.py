@@ -1,0 +1,307 @@
+"""A client of OpenAI-compatible servers: what it is sent ends, and its key stands nowhere.
+
+A response ends in time, headers included, and in bytes; packed ones stay packed. No redirect is
+followed, and nothing of the environment is sent but a key that was named.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import re
+import threading
+import time
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass
+from functools import cache
+from ipaddress import ip_address
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+from s2lct.errors import OptionError
+from s2lct.hub_calls import without_token
+from s2lct.plain_text import plain
+
+SECONDS = 120.0
+"""Most that a response may take, from the first byte sent to the last received."""
+MOST_BYTES = 4 << 20
+"""Of a response: an answer has a few hundred."""
+MOST_CHARACTERS = 100_000
+"""Of an answer's text, of which the rest is cut."""
+RETRIES, FIRST_RETRIES = 7, 2
+"""How often a question is asked again; the first one, which shows whether there is a server."""
+FIRST_DELAY, LONGEST_DELAY, LONGEST_DELAY_ASKED_FOR = 0.5, 8.0, 60.0
+_RETRIED = (408, 409, 429)
+_REPLACED = {"max_tokens": "max_completion_tokens", "temperature": "", "seed": ""}
+"""What a server may refuse to take, and what it takes instead."""
+_SHORTEST_KEY = 8
+"""A shorter one is no secret, and may be a word of an answer."""
+_SHOWN = 200
+_ADDRESS = re.compile(r"https?://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?(?:/[\w.~%:+/-]*)?", re.A)
+_KEY = re.compile(r"[!-~]*")
+_Result = TypeVar("_Result")
+
+
+class ChatServerError(Exception):
+    """A server did not answer as a chat model does; the message says why, without the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatAnswer:
+    """What a chat model wrote.
+
+    Attributes:
+        text: its words, the key of the request left out.
+        finish: why it ended, as OpenAI's API calls it: ``stop``, ``length``, ``content_filter``.
+        refusal: what the server has as the words of a refusal.
+        model: what the server calls the model that answered.
+        system_fingerprint: what the server calls the system that the model runs on.
+        prompt_tokens, completion_tokens: of the question and of the answer.
+    """
+
+    text: str
+    finish: str
+    refusal: str
+    model: str
+    system_fingerprint: str
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class _Response(NamedTuple):
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+
+class ChatClient:
+    """A chat model of a server, which is asked a question at a time; for several threads.
+
+    Args:
+        url: of the server, mostly up to ``/v1``.
+        model: what the server knows it by.
+        options: of every request, such as ``temperature``; those that the server refuses to take
+            are left out of them, or replaced.
+        key: of the server; empty for none.
+        seconds: most that a response may take.
+        most_bytes: most that a response may have.
+        retries: how often a question is asked again where the server is busy or the connection
+            breaks.
+
+    Raises:
+        OptionError: the address is none, or the key cannot be one; it shows neither.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        options: Mapping[str, Any],
+        key: str = "",
+        *,
+        seconds: float = SECONDS,
+        most_bytes: int = MOST_BYTES,
+        retries: int = RETRIES,
+    ) -> None:
+        import httpx
+
+        try:
+            self.url = address_of(url)
+        except ValueError as error:
+            raise OptionError(
+                f"--base-url: {error}",
+                hint="write it like http://localhost:8000/v1 or https://api.openai.com/v1, without "
+                "names, passwords and what follows ?; a key is exported in the environment",
+            ) from None
+        self.model, self.options = model, dict(options)
+        self._key = key.strip()
+        if not _KEY.fullmatch(self._key):
+            raise OptionError(
+                "the key of --base-url: holds a line break, a space or another character that no "
+                "key has",
+                hint="export it anew, as the provider shows it, on one line",
+            )
+        self._seconds, self._most_bytes, self._retries = seconds, most_bytes, retries
+        self._has_answered = False
+        headers = {"Accept-Encoding": "identity", "Content-Type": "application/json"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        self._http = httpx.AsyncClient(headers=headers, timeout=None, follow_redirects=False)
+
+    def ask(self, question: str) -> ChatAnswer:
+        """The answer to a question.
+
+        Raises:
+            ChatServerError: the server refuses it, or does not answer however often it is asked.
+        """
+        while True:
+            request = {"messages": [{"role": "user", "content": question}], "model": self.model}
+            response = self._response(json.dumps(request | self.options).encode())
+            if response.status == 200:
+                answer = self._answer_in(response.content)
+                self._has_answered = True
+                return answer
+            fault = self._fault_in(response)
+            name = next((n for n in _REPLACED if re.search(rf"\b{n}\b", fault)), None)
+            if response.status != 400 or name not in self.options:
+                raise ChatServerError(self.shown(fault))
+            value = self.options.pop(name)
+            if other := _REPLACED[name]:
+                self.options[other] = value
+
+    def shown(self, said: object) -> str:
+        """Words of a server on one line; it may echo the key that it was sent."""
+        return plain(without_token(self._without_key(str(said))), _SHOWN)
+
+    def _without_key(self, text: str) -> str:
+        return text.replace(self._key, "…") if len(self._key) >= _SHORTEST_KEY else text
+
+    def _response(self, body: bytes) -> _Response:
+        """What the server sends, after as many tries as it takes."""
+        retries = self._retries if self._has_answered else min(self._retries, FIRST_RETRIES)
+        for retry in range(retries + 1):
+            response, problem = None, ""
+            try:
+                response = _in_background(asyncio.wait_for(self._sent(body), self._seconds))
+            except (TimeoutError, asyncio.TimeoutError) as error:
+                problem = f"no whole response within {self._seconds:g} seconds"
+                if not self._has_answered or retry:
+                    raise ChatServerError(problem) from error
+            except ChatServerError:
+                raise
+            except Exception as error:  # whatever the HTTP library raises
+                problem = self.shown(f"{type(error).__name__}: {error}")
+            if response is not None and not (response.status in _RETRIED or response.status >= 500):
+                return response
+            if retry == retries:
+                break
+            time.sleep(_delay(retry, response.headers if response is not None else {}))
+        raise ChatServerError(problem if response is None else self.shown(self._fault_in(response)))
+
+    async def _sent(self, body: bytes) -> _Response:
+        request = self._http.build_request("POST", f"{self.url}/chat/completions", content=body)
+        response = await self._http.send(request, stream=True)
+        try:
+            if response.is_redirect:
+                place = response.headers.get("location", "")
+                raise ChatServerError(self.shown(f"it redirects to {place}; name that address"))
+            if (packed := response.headers.get("content-encoding", "identity")) != "identity":
+                raise ChatServerError(
+                    self.shown(f"its response is packed ({packed}), which was not asked for")
+                )
+            content = bytearray()
+            async for part in response.aiter_raw():
+                content += part
+                if len(content) > self._most_bytes:
+                    raise ChatServerError(f"its response has more than {self._most_bytes:,} bytes")
+            return _Response(response.status_code, dict(response.headers), bytes(content))
+        finally:
+            await response.aclose()
+
+    def _fault_in(self, response: _Response) -> str:
+        """Status and words of a response that is none to the question."""
+        text = response.content[: 10 * _SHOWN].decode("utf-8", "replace")
+        try:
+            error = json.loads(response.content)["error"]
+            text = f"{error['message']} {error.get('param') or ''}" if "message" in error else error
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            pass  # the page of a proxy
+        return f"status {response.status}: {text}".strip(" :")
+
+    def _answer_in(self, content: bytes) -> ChatAnswer:
+        try:
+            data = json.loads(content)
+            choice, usage = data["choices"][0], data.get("usage") or {}
+            message = choice["message"]
+            return ChatAnswer(
+                text=self._words(message.get("content"))[:MOST_CHARACTERS],
+                finish=self._words(choice.get("finish_reason"))[:_SHOWN] or "stop",
+                refusal=self._words(message.get("refusal"))[:MOST_CHARACTERS],
+                model=self.shown(self._words(data.get("model"))),
+                system_fingerprint=self.shown(self._words(data.get("system_fingerprint"))),
+                prompt_tokens=_count(usage.get("prompt_tokens")),
+                completion_tokens=_count(usage.get("completion_tokens")),
+            )
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            raise ChatServerError("it sends no answer of a chat model") from None
+
+    def _words(self, value: object) -> str:
+        """Words of an answer, such as every file takes; a TypeError for anything else."""
+        if value is not None and not isinstance(value, str):
+            raise TypeError(f"no text: {type(value).__name__}")
+        encoded = (value or "").encode("utf-8", "surrogatepass")
+        return self._without_key(encoded.decode("utf-8", "replace"))
+
+
+def key_in(variable: str) -> str:
+    """The key that a variable of the environment holds; empty where it holds none."""
+    return os.environ.get(variable, "").strip()
+
+
+def address_of(url: str) -> str:
+    """An address of a server in its one spelling.
+
+    Raises:
+        ValueError: it is none, or has more than a host and a path, such as a password; it is not
+            repeated.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").rstrip("."), parts.port
+        if ":" in host or re.fullmatch(r"[\d.]*", host):
+            ip_address(host)
+    except ValueError:  # which repeats what may be a password
+        raise ValueError("is no address of a server") from None
+    has_empty_part = any(not 0 < len(part) < 64 for part in host.split("."))
+    host = f"[{host}]" if ":" in host else host
+    usual = {"http": 80, "https": 443}.get(parts.scheme)
+    place = host if port in (None, usual) else f"{host}:{port}"
+    path = re.sub("/+", "/", parts.path).rstrip("/")
+    address = f"{parts.scheme}://{place}{path}"
+    has_more = parts.username or parts.password or parts.query or parts.fragment
+    if has_more or has_empty_part or not _ADDRESS.fullmatch(address):
+        raise ValueError("is no address of host and path alone")
+    return address
+
+
+def _count(value: object) -> int:
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 31:
+        raise TypeError("no number of tokens")
+    return value
+
+
+def _delay(retry: int, headers: Mapping[str, str]) -> float:
+    """Seconds to wait before a question is asked again: as many as a server says, within reason."""
+    usual = min(FIRST_DELAY * 2.0**retry, LONGEST_DELAY)
+    try:
+        asked_for = float(headers.get("retry-after", ""))
+    except ValueError:
+        asked_for = 0.0
+    if 0 < asked_for <= LONGEST_DELAY_ASKED_FOR:
+        return asked_for
+    return usual * random.uniform(0.75, 1.0)
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """A loop in a thread of its own, in which requests can be ended at any time."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="s2lct chat client", daemon=True).start()
+    return loop
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_loop.cache_clear)
+
+
+def _in_background(work: Coroutine[Any, Any, _Result]) -> _Result:
+    future = asyncio.run_coroutine_threadsafe(work, _loop())
+    try:
+        return future.result()
+    except BaseException:  # an interrupt
+        future.cancel()
+        raise
