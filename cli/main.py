@@ -15,7 +15,8 @@ from s2lct.cli import analysis, publishing, scoring
 from s2lct.cli.console import Commands, console, note, run, show
 from s2lct.cli.options import Panel, examples
 from s2lct.plain_text import plain_lines
-from s2lct.suite.checklist import Imported, import_checklist
+from s2lct.suite.checklist import import_checklist
+from s2lct.suite.other_suites import Imported, import_table
 from s2lct.tables import Table
 
 if TYPE_CHECKING:
@@ -202,6 +203,21 @@ def show_imported(imported: Imported) -> None:
     total = sum(imported.tests.values())
     show(f"{total:,} cases of {len(imported.tests)} tests written to {imported.out}; score with:")
     show(f"s2lct score MODEL --suite checklist:{imported.out} --out checklist-results/")
+
+
+@Panel(imports).shows(
+    import_table,
+    "s2lct import table mine.csv --label-map 0=negative,1=positive --out mine.jsonl",
+    "s2lct import table mine.csv --text-column sentence --label-column target --out mine.jsonl",
+    name="table",
+)
+def show_table(imported: Imported) -> None:
+    """How many cases there are of each capability, and how to score on them."""
+    rows = [(name, f"{count:,}") for name, count in imported.tests.items()]
+    console.print(Table(("capability", "cases"), rows))
+    total = sum(imported.tests.values())
+    show(f"{total:,} cases written to {imported.out}; score with:")
+    show(f"s2lct score MODEL --suite jsonl:{imported.out}")
 
 
 def main() -> None:

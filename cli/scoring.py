@@ -43,6 +43,11 @@ def show_scores(scores: score_models.Scores, *, format: Format = "table") -> Non
             f"{' '.join(map(str, scores.files))} --html report.html"
         )
     for result in scores.results:
+        if (file := result.model.predictions) is not None:
+            write(
+                f"{result.model.name}: predictions of {file.file}, {result.model.label_rule}. "
+                "Nobody can score them again, and no leaderboard takes them."
+            )
         if (of := result.model.endpoint) is not None:
             days = " to ".join(dict.fromkeys((of.first_day, of.last_day)))
             write(

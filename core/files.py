@@ -42,6 +42,15 @@ def regular_bytes(path: Path, most: int) -> bytes:
     return path.read_bytes()
 
 
+def named_path(name: str) -> Path:
+    """A path as a user names it: ``~`` is a home folder, ``~ada`` that of a user ada."""
+    path = Path(name)
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
+
+
 def is_folder(path: Path) -> bool:
     """Whether a folder of that name is here; a name that can be none is none."""
     return os.path.isdir(path)  # noqa: PTH112

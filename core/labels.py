@@ -1,12 +1,20 @@
-"""The labels of sentiment, what the classes of models mean, and what language models are asked."""
+"""The labels of sentiment, what written ones mean, and what language models are asked.
+
+What a written label means is decided here alone, for corpora, suites, predictions, label maps and
+the classes of models: words and stars mean what they say, and a bare number means nothing by
+itself. It does where 0, 1 and 2 all stand in a column of labels, in the order of `LABELS`, and
+where the column is called as in `STAR_COLUMNS` and counts 1 to 5 stars.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
-from s2lct.errors import ScoringError
+from s2lct.errors import S2lctError, ScoringError
+from s2lct.plain_text import plain
 
 LABELS = ("negative", "neutral", "positive")
 NEGATIVE, NEUTRAL, POSITIVE = range(3)
@@ -25,14 +33,21 @@ COLUMNS = {
     5: (NEGATIVE, NEGATIVE, NEUTRAL, POSITIVE, POSITIVE),
 }
 """By number of columns the labels that they are for, where nothing names them."""
-CLASS_NAMES = {
-    **dict.fromkeys(("negative", "neg", "very negative", "strong negative", "bad"), NEGATIVE),
-    **dict.fromkeys(("1 star", "2 stars", "one star", "two stars"), NEGATIVE),
-    **dict.fromkeys(("neutral", "neu", "mixed", "3 stars", "three stars"), NEUTRAL),
-    **dict.fromkeys(("positive", "pos", "very positive", "strong positive", "good"), POSITIVE),
-    **dict.fromkeys(("4 stars", "5 stars", "four stars", "five stars"), POSITIVE),
-}
-"""What the usual names of classes mean, in lower case without - and _."""
+STAR_COLUMNS = ("stars", "star_rating", "rating")
+"""Columns whose bare numbers are stars, if all are from 1 to 5 and one is 4 or more."""
+_IN_WORDS = re.compile(
+    r"(?:(?:very|strong|strongly|extremely|slightly|somewhat) )?"
+    r"(?:(negative|neg|bad)|(positive|pos|good))|(neutral|neu)"
+)
+_STARS = re.compile(
+    r"([1-5](?:\.\d+)?|one|two|three|four|five)"
+    r"(\s*(?:/|(?:out )?of)\s*(?:5(?:\.0)?|five))?(\s*stars?)?"
+)
+_STAR_SIGNS = re.compile(r"([★⭐]{1,5})[☆]*")
+_STAR_WORDS = {"one": 1.0, "two": 2.0, "three": 3.0, "four": 4.0, "five": 5.0}
+_WHOLE_NUMBER = re.compile(r"([+-]?\d{1,15})\.0+")
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
+_MOST_SHOWN, _LONGEST_SHOWN = 5, 60
 KNOWN_MODELS = {
     "textattack/bert-base-uncased-SST-2": COLUMNS[2],
     "textattack/roberta-base-SST-2": COLUMNS[2],
@@ -57,37 +72,161 @@ OPENING = ('"', "'", "“", "‘", "«", "(", "[")
 """Behind these a word follows without a space."""
 
 
-def check_label_map(label_map: str | Mapping[Any, Any] | None) -> dict[str, str] | None:
-    """What classes mean, with every label by its name; no model is asked.
+def plain_name(written: str) -> str:
+    """A written label in lower case, with a space in place of ``-`` and ``_``."""
+    return re.sub(r"[\s_-]+", " ", written.strip().lower())
+
+
+def written_label(cell: object) -> str:
+    """A cell of a table as the label that is written in it: 1.0 is ``1``, an empty one ``""``."""
+    if cell is None or cell != cell:  # NaN, as pandas writes a cell that is empty
+        return ""
+    text = str(cell).strip()
+    whole = _WHOLE_NUMBER.fullmatch(text)
+    return whole[1] if whole else text
+
+
+def meaning_of(written: str) -> int | None:
+    """The label that a written one means by itself, in words or stars; None for anything else."""
+    name = plain_name(written) if written.strip()[:1] not in ("-", "+") else ""
+    if match := _IN_WORDS.fullmatch(name):
+        return (NEGATIVE, POSITIVE, NEUTRAL)[(match.lastindex or 1) - 1]
+    if signs := _STAR_SIGNS.fullmatch(name):
+        return _label_of_stars(len(signs[1]))
+    stars = _STARS.fullmatch(name)
+    return _label_of_stars(_count_of(stars)) if stars and (stars[2] or stars[3]) else None
+
+
+def _count_of(stars: re.Match[str]) -> float:
+    return _STAR_WORDS.get(stars[1]) or float(stars[1])
+
+
+def _label_of_stars(count: float) -> int | None:
+    if count > 5:
+        return None
+    return NEGATIVE if count <= 2 else POSITIVE if count >= 4 else NEUTRAL
+
+
+def meanings_of_labels(
+    labels: Iterable[str], column: str | None, label_map: Mapping[str, str] | None = None
+) -> dict[str, int | None]:
+    """What each of the labels of a column means, as the number of a label.
 
     Args:
-        label_map: from the name or number of a class to ``negative``, ``neutral`` or ``positive``
-            in any case, or to 0, 1 or 2; or ``LABEL_0=negative,LABEL_1=positive`` as on the
-            command line. None for none.
+        labels: every label of the column, as `written_label` gives it.
+        column: its name; None where they stand in none, so that no number is understood.
+        label_map: what the user says of them, as `check_label_map` gives it; it comes first, and
+            with it no number is understood that it does not name.
+
+    Returns:
+        For each label its meaning, or None where nothing says it.
+    """
+    mapped = {plain_name(name): LABELS.index(label) for name, label in (label_map or {}).items()}
+    exact = {name: LABELS.index(label) for name, label in (label_map or {}).items()}
+    meanings: dict[str, int | None] = {}
+    for label in dict.fromkeys(labels):
+        said = (exact.get(label), mapped.get(plain_name(label)), meaning_of(label))
+        meanings[label] = next((meaning for meaning in said if meaning is not None), None)
+    if column is None or label_map:
+        return meanings
+    if column.strip().lower() in STAR_COLUMNS:
+        unclear = [label for label, meaning in meanings.items() if meaning is None]
+        matches = [_STARS.fullmatch(plain_name(label)) for label in unclear]
+        counts = [_count_of(match) for match in matches if match]
+        if len(counts) == len(unclear) and 4 <= max(counts, default=0) <= 5:
+            stars = map(_label_of_stars, counts)
+            return meanings | dict(zip(unclear, stars, strict=True))
+    elif meanings.keys() == {str(number) for number in range(len(LABELS))}:
+        return {str(number): number for number in range(len(LABELS))}
+    return meanings
+
+
+def read_labels(
+    places: Mapping[str, str],
+    column: str | None,
+    label_map: Mapping[str, str] | None = None,
+    *,
+    error: type[S2lctError] = ScoringError,
+    hint: str = "say it with --label-map, such as --label-map {}",
+) -> dict[str, int]:
+    """What each of the labels of a column means; see `meanings_of_labels`.
+
+    Args:
+        places: every label, and where it stands first: a file and a row.
+        column: its name; None where they stand in none.
+        label_map: what the user says of them.
+        error: what is raised.
+        hint: how the user says what they mean, with ``{}`` for an example of a label map.
 
     Raises:
-        ScoringError: it is no map, empty, names a class twice or means no label.
+        S2lctError: nothing says what one of them means, or ``label_map`` is of other labels.
+    """
+    meanings = meanings_of_labels(places, column, label_map)
+    named = {plain_name(name) for name in label_map or ()}
+    where = f" in column {plain(column, _LONGEST_SHOWN)!r}" if column is not None else ""
+    if named and places and named.isdisjoint(map(plain_name, places)):
+        raise error(
+            f"{next(iter(places.values()))}: --label-map names {_listed(label_map or ())}, and no "
+            f"label{where} is called so: {_listed(places)}",
+            hint="name the labels as they are written there",
+        )
+    if unclear := [label for label, meaning in meanings.items() if meaning is None]:
+        raise error(
+            f"{places[unclear[0]]}: nothing says what {_listed(unclear)}{where} "
+            f"mean{'s' if len(unclear) == 1 else ''}",
+            hint=hint.replace("{}", example_map(unclear)),
+        )
+    return {label: meaning for label, meaning in meanings.items() if meaning is not None}
+
+
+def _listed(labels: Collection[str]) -> str:
+    shown = ", ".join(repr(plain(label, _LONGEST_SHOWN)) for label in [*labels][:_MOST_SHOWN])
+    more = len(labels) - _MOST_SHOWN
+    return shown + (f" and {more:,} more" if more > 0 else "")
+
+
+def example_map(labels: Iterable[str]) -> str:
+    """A label map of such labels to change and copy, as it is written on the command line."""
+    distinct = sorted(set(labels))
+    if all(map(_NUMBER.fullmatch, distinct)):
+        distinct.sort(key=float)
+        if distinct in (["0"], ["1"]):
+            distinct = ["0", "1"]
+    meanings = COLUMNS.get(len(distinct))
+    if meanings is None or not all(map(_NUMBER.fullmatch, distinct)):
+        return ",".join(
+            f"{plain(label, _LONGEST_SHOWN)}={'|'.join(LABELS)}" for label in distinct[:_MOST_SHOWN]
+        )
+    pairs = zip(distinct, meanings, strict=True)
+    return ",".join(f"{label}={LABELS[meaning]}" for label, meaning in pairs)
+
+
+def check_label_map(label_map: str | Mapping[Any, Any] | None) -> dict[str, str] | None:
+    """What labels or classes mean, with every meaning by its name; no model is asked.
+
+    Args:
+        label_map: from the name or number of a label or class to what it means, in words; or
+            ``LABEL_0=negative,LABEL_1=positive`` as on the command line. None for none.
+
+    Raises:
+        ScoringError: it is no map, empty, names a label twice or gives one no meaning.
     """
     if label_map is None:
         return None
-    if isinstance(label_map, str):  # a label holds no "=", and the name of a class may
+    if isinstance(label_map, str):  # a meaning holds no "=", and the name of a class may
         split = (part.rpartition("=") for part in label_map.split(","))
         pairs: list[tuple[Any, Any]] = [(name, label) for name, _, label in split]
     else:
         pairs = [*label_map.items()] if isinstance(label_map, Mapping) else []
-    checked = {
-        str(name).strip(): LABELS[int(label)]
-        if is_integer(label) and label in range(len(LABELS))
-        else str(label).strip().lower()
-        for name, label in pairs
-    }
-    names_each_once = checked and "" not in checked and len(checked) == len(pairs)
-    if not names_each_once or not set(LABELS).issuperset(checked.values()):
+    meanings = {written_label(name): meaning_of(str(label)) for name, label in pairs}
+    names_each_once = meanings and "" not in meanings and len(meanings) == len(pairs)
+    if not names_each_once or None in meanings.values():
         raise ScoringError(
-            f"--label-map {label_map!r}: gives no label to each class, once",
+            f"--label-map {plain(str(label_map), 200)!r}: does not say of each label once what it "
+            "means",
             hint=f"write it like LABEL_0=negative,LABEL_1=positive, with {', '.join(LABELS)}",
         )
-    return checked
+    return {name: LABELS[number] for name, number in meanings.items() if number is not None}
 
 
 def is_integer(value: Any) -> bool:

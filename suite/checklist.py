@@ -15,7 +15,6 @@ import pickle
 import warnings
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,6 +25,7 @@ from s2lct.errors import S2lctWarning, SuiteError
 from s2lct.files import as_json_lines, check_file_out, regular_bytes, whole_file
 from s2lct.labels import LABELS
 from s2lct.plain_text import plain
+from s2lct.suite.other_suites import Imported
 
 _MOST_BYTES = 512 << 20
 _SHOWN = 80
@@ -41,14 +41,6 @@ _PASSES_NOT_NEGATIVE = (
 )
 """Tests that every label but negative passes; the release says so by a function."""
 Line = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Imported:
-    """What was imported: cases by test, in the release's order, and the file."""
-
-    tests: Mapping[str, int]
-    out: Path
 
 
 @command

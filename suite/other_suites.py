@@ -11,16 +11,20 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import typer
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from s2lct.command import CLASSES, command
 from s2lct.errors import ScoringError
-from s2lct.files import regular_bytes
+from s2lct.files import as_json_lines, check_file_out, named_path, regular_bytes, write_text
 from s2lct.identity import content_id
-from s2lct.labels import CLASS_NAMES, LABELS, Label
+from s2lct.labels import LABELS, Label, check_label_map, read_labels, written_label
 from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import capability_id_of
 from s2lct.suite.read import faults_in
@@ -32,12 +36,12 @@ SUITE_FORMS = (
     "name a folder, a Hub id, checklist:FILE.jsonl.gz, or csv:FILE, jsonl:FILE or parquet:FILE"
 )
 _COLUMNS = (
-    "a table has the columns text and labels (negative, neutral, positive; several with | "
-    "between), and may have capability and id"
+    "a table has the columns text and labels, label or gold (negative, neutral, positive; several "
+    "with | between), and may have capability and id; `s2lct import table -h` takes others"
 )
 _CASES = "pass a file of JSON lines as `s2lct import checklist` writes it"
-_MEANINGS = {str(number): number for number in range(len(LABELS))} | dict(CLASS_NAMES)
-"""The numbers of labels, by what they are called."""
+TEXT = "text"
+LABEL_COLUMNS = ("labels", "label", "gold")
 _MOST_BYTES = 512 << 20
 _SHOWN = 200
 _I_THOUGHT = "simple negations: I thought x was {}, but it was not (should be {})"
@@ -95,6 +99,7 @@ def rows_of_file(path: Path, kind: str = "") -> list[Located]:
 
 def _csv_rows(path: Path, content: bytes) -> Iterator[Located]:
     text = content.decode("utf-8-sig")
+    csv.field_size_limit(_MOST_BYTES)
     # Some spreadsheets separate by what their language leaves free.
     separator = max(",;", key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
@@ -130,8 +135,26 @@ def _parquet_rows(path: Path, content: bytes) -> Iterator[Located]:
     ]
     # A dictionary's values are slow to get one by one.
     rows, name = table.cast(pa.schema(plain_fields)).to_pylist(), path.name
+    classes = _class_names(table.schema.metadata or {})
     for number, row in enumerate(rows, start=1):
+        for column, names in classes.items():
+            if isinstance(place := row.get(column), int) and 0 <= place < len(names):
+                row[column] = names[place]
         yield f"{name}, row {number:,}", row
+
+
+def _class_names(metadata: Mapping[bytes, bytes]) -> dict[str, list[str]]:
+    """What `datasets` wrote of columns that hold numbers of classes: the names of these."""
+    try:
+        features = json.loads(metadata[b"huggingface"])["info"]["features"]
+        named = {
+            column: feature["names"]
+            for column, feature in features.items()
+            if feature.get("_type") == "ClassLabel"
+        }
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError):
+        return {}
+    return {column: list(map(str, names)) for column, names in named.items()}
 
 
 def parsed(cell: Any) -> Any:
@@ -166,13 +189,47 @@ def rows_of_spec(suite: str) -> tuple[str, list[Row]]:
     kind, _, file = suite.partition(":")
     if not file.strip():
         raise ScoringError(f"--suite {suite}: names no file", hint=SUITE_FORMS)
-    path = Path(file)
-    if kind == CHECKLIST:
-        rows = _checklist_rows(path)
-    else:
-        capability = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
-        rows = _table_rows(rows_of_file(path, kind), capability)
+    path = named_path(file)
+    rows = _checklist_rows(path) if kind == CHECKLIST else _table_rows(path, kind)
     return f"{kind}:{path.name}", _whole_rows(rows)
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What was imported: cases by test or capability, in their order, and the file."""
+
+    tests: Mapping[str, int]
+    out: Path
+
+
+@command
+def import_table(
+    source: Annotated[
+        Path,
+        typer.Argument(help="CSV, JSON lines or Parquet.", exists=True, dir_okay=False),
+    ],
+    out: Annotated[Path, typer.Option(help="File to write, .jsonl.", dir_okay=False)],
+    *,
+    text_column: Annotated[str, typer.Option(help="Column with the texts.")] = TEXT,
+    label_column: Annotated[
+        str | None,
+        typer.Option(help=r"Column with the labels \[default: labels, label or gold]."),
+    ] = None,
+    label_map: Annotated[
+        str | None,
+        typer.Option(help="What the labels mean: 0=negative,1=positive.", rich_help_panel=CLASSES),
+    ] = None,
+) -> Imported:
+    """Turn a table with columns and labels of its own into a suite to score on."""
+    check_file_out(out, "--out")
+    if out.suffix != ".jsonl":
+        raise ScoringError(f"--out {out}: is no .jsonl", hint="name a file that ends in .jsonl")
+    meanings = check_label_map(label_map)
+    lines: list[Row] = []
+    for _, row in _table_rows(source, "", text_column, label_column, meanings):
+        lines.append(row | {"labels": [LABELS[number] for number in row["labels"]]})
+    write_text(out, as_json_lines(lines))
+    return Imported(Counter(line["capability"] for line in lines), out)
 
 
 class CheckListCase(BaseModel):
@@ -247,40 +304,61 @@ def _checklist_rows(path: Path) -> Iterator[Located]:
         )
 
 
-def _table_rows(rows: Sequence[Located], capability: str) -> Iterator[Located]:
-    """Rows of any table with the columns of a suite; ``capability`` is of rows that name none."""
-    labels = {str(row.get("label")).strip() for _, row in rows if "labels" not in row}
-    if labels and labels <= {"0", "1"}:
+def _table_rows(
+    path: Path,
+    kind: str,
+    text_column: str = TEXT,
+    label_column: str | None = None,
+    label_map: Mapping[str, str] | None = None,
+) -> Iterator[Located]:
+    """Rows of any table with the columns of a suite; those without a capability are the file's."""
+    rows = rows_of_file(path, kind)
+    columns = dict.fromkeys(name for _, row in rows for name in row)
+    labelled = [name for name in LABEL_COLUMNS if name in columns]
+    if label_column is None and len(labelled) > 1 and "gold" in labelled:
         raise ScoringError(
-            f"{rows[0][0]}: the labels are 0 and 1, and nothing says what they mean",
-            hint=f"write labels as {', '.join(LABELS)}",
+            f"{path.name}: columns {' and '.join(labelled)} may both say which labels pass",
+            hint="keep the one that does, or rename the others",
         )
+    column = label_column or next(iter(labelled), LABEL_COLUMNS[0])
+    cells: list[list[str]] = []
+    places: dict[str, str] = {}
     for where, row in rows:
-        passes = row.get("labels", row.get("label"))
-        if not isinstance(row.get("text"), str) or is_empty(row["text"]) or is_empty(passes):
+        text = row.get(text_column)
+        if not isinstance(text, str) or is_empty(text) or is_empty(row.get(column)):
             present = ", ".join(plain(str(name), _SHOWN) for name in row) or "none"
             raise ScoringError(f"{where}: has no text or label; columns: {present}", hint=_COLUMNS)
         if row.get("kind") not in (None, "", "seed"):
             raise ScoringError(
                 f"{where}: is of a suite that was exported", hint="pass that suite itself"
             )
-        found = {"text": row["text"], "labels": _labels(passes, where)}
-        found["capability"] = str(row.get("capability") or capability)
+        cells.append(_labels_in(row[column]))
+        for label in cells[-1]:
+            places.setdefault(label, where)
+    meanings = read_labels(
+        places,
+        column,
+        label_map,
+        hint=f"say it: `s2lct import table {plain(str(path))} --label-map {{}} --out "
+        "labelled.jsonl` writes a table to pass as jsonl:labelled.jsonl",
+    )
+    file = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
+    for (where, row), labels in zip(rows, cells, strict=True):
+        case = {
+            "text": row[text_column],
+            "labels": [*dict.fromkeys(meanings[label] for label in labels)],
+            "capability": str(row.get("capability") or file),
+        }
         if not is_empty(row.get("id")):
-            found["id"] = str(row["id"])
-        yield where, found
+            case["id"] = str(row["id"])
+        yield where, case
 
 
-def _labels(cell: Any, where: str) -> list[int]:
-    """The labels that pass, by their numbers, of a cell such as ``neutral|positive``."""
+def _labels_in(cell: Any) -> list[str]:
+    """The labels that pass of a cell such as ``neutral|positive``, as they are written."""
     value = parsed(cell)
-    parts = value if isinstance(value, list) else str(value).removesuffix(".0").split("|")
-    found = [_MEANINGS.get(str(part).strip().lower()) for part in parts]
-    if None in found or not found:
-        raise ScoringError(
-            f"{where}: the label {plain(str(cell), _SHOWN)!r} is unknown", hint=_COLUMNS
-        )
-    return list(dict.fromkeys(number for number in found if number is not None))
+    parts = value if isinstance(value, list) else written_label(value).split("|")
+    return [written_label(part) for part in parts] or [""]
 
 
 def _whole_rows(rows: Iterable[Located]) -> list[Row]:

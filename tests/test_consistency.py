@@ -43,7 +43,7 @@ def answering(suite: SuiteCases, answer: Callable[[Case], int | None], name: str
     of_text = {case.text: answer(case) for case in suite.with_contrasts}
     return score(
         Function(
-            lambda texts: [1 if of_text[t] is None else of_text[t] for t in texts], name, None
+            lambda texts: [1 if of_text[t] is None else of_text[t] for t in texts], name, LABELS
         ),
         suite,
     )
@@ -190,4 +190,4 @@ def test_predictions_for_contrasts_count_in_no_failure_rate(
     assert compute(predictions=given, references=fewer, suite=suite_folder) == expected
     alone = [id for id in ids if id not in predicted]
     with pytest.raises(ScoringError):
-        compute(predictions=[0] * len(alone), references=alone, suite=suite_folder)
+        compute(predictions=["negative"] * len(alone), references=alone, suite=suite_folder)

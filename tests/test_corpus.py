@@ -7,6 +7,7 @@ import hashlib
 import importlib
 import importlib.util
 import json
+import os
 import re
 import zipfile
 from collections import Counter
@@ -109,11 +110,31 @@ def test_files_of_every_kind_and_folders_of_them_give_the_same_sentences(tmp_pat
     assert len({one.fingerprint for one in corpora}) == 1
     assert re.fullmatch("[0-9a-f]{64}", corpora[0].fingerprint)
     assert [(s.id, s.text, s.label, s.score) for s in corpora[0].sentences] == [
-        ("007", "I liked the first act.", "positive", 0.9),
-        ("1.0", "NA", "negative", 0.1),
-        ("c", "It's long, but I won't mind.", "neutral", 0.5),
+        ("007", "I liked the first act.", "positive", None),
+        ("1.0", "NA", "negative", None),
+        ("c", "It's long, but I won't mind.", "neutral", None),
     ]
     assert corpora[0].sentences[2].raw == ROWS[2]["text"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("neutral", [False, True], ids=["--corpus", "--neutral"])
+def test_what_is_read_is_what_is_there(tmp_path: Path, ending: str, neutral: bool) -> None:
+    """A table may change under its path, time and size: `cp -p`, `rsync -t`, tar."""
+    import pandas
+
+    path = tmp_path / f"x.{ending}"
+    read = read_neutral if neutral else read_corpus
+    for text in ("It sings.", "It drags.", "It is much longer now."):
+        table = pandas.DataFrame({"text": [text], "label": ["positive"]})
+        if ending == "jsonl":
+            table.to_json(path, orient="records", lines=True)
+        else:
+            getattr(table, f"to_{ending}")(path)
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+        corpus = read(f"{ending}:{path}")
+        assert corpus is not None
+        assert [sentence.text for sentence in corpus.sentences] == [text]
 
 
 def test_unusable_texts_are_skipped_and_counted(tmp_path: Path) -> None:
@@ -155,9 +176,9 @@ def test_texts_labelled_in_two_ways_are_told_and_left_out(
 
 
 def test_columns_and_labels_are_found_or_named(tmp_path: Path) -> None:
-    spec = write_csv(tmp_path / "x.csv", "quip,verdict", "One.,0", "Two.,1", "Three.,good")
+    spec = write_csv(tmp_path / "x.csv", "quip,verdict", "One.,0", "Two.,1", "Three.,fine")
     named = {"text_column": "quip", "label_column": "verdict"}
-    labels = {"0": "negative", "1": "positive", "good": "positive"}
+    labels = {"0": "negative", "1": "positive", "fine": "positive"}
     corpus = read_corpus(spec, **named, label_map=labels)
     assert [one.label for one in corpus.sentences] == ["negative", "positive", "positive"]
     error = error_of(spec, **named, label_map={"0": "negative", "1": "positive"})
@@ -175,11 +196,10 @@ def test_columns_and_labels_are_found_or_named(tmp_path: Path) -> None:
         ("x.csv", b"", ""),
         ("x.csv", b"text,label\n ,pos\n", "1 blank"),
         ("x.csv", "text,label\nCaf\xe9,pos\n".encode("latin-1"), ""),
-        ("x.csv", b"text,label\nc,pos\na,b,pos\n", "line 3"),
-        ("x.csv", b"text,label,score\nA.,pos,0.2\nB.,pos,1.5\n", "row 3"),
+        ("x.csv", b"text,label\nc,pos\na,b,pos\n", "row 3"),
         ("x.csv", b"text,label,id\nA.,pos,1\nB.,pos,1\n", "'1'"),
         ("x.jsonl", b'{"text": "A.", "label": "pos"}\n{oops', ""),
-        ("x.jsonl", b'{"text": 3, "label": "pos"}', "row 1"),
+        ("x.jsonl", b'{"text": 3, "label": "pos"}', "line 1"),
         ("x.parquet", b"PAR", ""),
         ("x.zip", b"PK", ""),
     ],

@@ -39,7 +39,7 @@ def test_nothing_to_score_is_no_perfect_score(suite_folder: Path, rows: Dataset)
     for arguments in (
         {"predictions": [], "references": []},
         {"predictions": [], "references": rows},
-        {"predictions": [0, 0], "references": [rows[0]["id"]] * 2, "suite": suite_folder},
+        {"predictions": ["negative"] * 2, "references": [rows[0]["id"]] * 2, "suite": suite_folder},
     ):
         with pytest.raises(ScoringError):
             compute(**arguments)  # type: ignore[arg-type]
@@ -48,19 +48,40 @@ def test_nothing_to_score_is_no_perfect_score(suite_folder: Path, rows: Dataset)
 def test_added_predictions_are_never_dropped(rows: Dataset) -> None:
     metric = S2lct()
     half = len(rows) // 2
-    metric.add_batch(predictions=[2] * half, references=rows.select(range(half)))
+    metric.add_batch(predictions=["positive"] * half, references=rows.select(range(half)))
     rest = rows.select(range(half, len(rows)))
-    both = metric.compute(predictions=[2] * len(rest), references=rest)
-    assert both == compute(predictions=[2] * len(rows), references=rows)
+    both = metric.compute(predictions=["positive"] * len(rest), references=rest)
+    assert both == compute(predictions=["positive"] * len(rows), references=rows)
 
 
 def test_predictions_belong_to_the_rows_in_their_order(suite_folder: Path) -> None:
     rows = [row for name in ("LC9", "LC4") for row in loaded(suite_folder)[name]["test"]]
     said = [row["labels"][0] if row["capability"] == "LC9" else 0 for row in rows]
-    found = compute(predictions=said, references=rows, flat=True)
+    found = compute(predictions=said, references=rows, classes=THREE, flat=True)
     assert found["LC9/seed/failure_rate"] == 0 < found["LC4/seed/failure_rate"]
-    backwards = compute(predictions=said[::-1], references=rows[::-1], flat=True)
+    backwards = compute(predictions=said[::-1], references=rows[::-1], classes=THREE, flat=True)
     assert backwards["LC9/seed/failure_rate"] == 0
+
+
+def test_numbers_and_columns_need_the_order_of_the_classes(rows: Dataset) -> None:
+    """FinBERT's order is positive, negative, neutral; read as ours it fails 9 of 10 cases."""
+    finbert = ("positive", "negative", "neutral")
+    right = [row["label"] for row in rows]
+    said = [finbert.index(THREE[label]) for label in right]
+    probabilities = [[float(number == place) for place in range(3)] for number in said]
+    expected = compute(predictions=[THREE[label] for label in right], references=rows)
+    for predictions in (said, probabilities):
+        assert compute(predictions=predictions, references=rows, classes=finbert) == expected
+        by_text = dict(zip(rows["text"], predictions, strict=True))
+        said_of: Any = lambda texts, by_text=by_text: [by_text[text] for text in texts]  # noqa: E731
+        assert score(said_of, rows, classes=finbert).figures.nested() == expected
+        for unclear in (
+            lambda p=predictions: compute(predictions=p, references=rows),
+            lambda said_of=said_of: score(said_of, rows),
+        ):
+            with pytest.raises(ScoringError, match="nothing says") as refused:
+                unclear()
+            assert "classes=[…]" in refused.value.hint
 
 
 def test_models_in_memory_pipelines_and_label_maps_agree(rows: Dataset, tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_a_table_is_a_suite(tmp_path: Path) -> None:
         (("text", "label"), ("Lovely.", "hateful"), "hateful"),
         (("text", "label"), ("Lovely.", ""), "label"),
         (("review", "label"), ("Lovely.", "positive"), "review"),
-        (("text", "label"), ("Lovely.", 1), "0 and 1"),
+        (("text", "label"), ("Lovely.", 1), "'1' in column 'label'"),
     ],
 )
 def test_what_a_table_lacks_is_told_with_the_row(

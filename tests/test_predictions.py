@@ -121,9 +121,9 @@ GOOD_ROWS: list[Any] = [
 @pytest.mark.parametrize("bad", BAD_ROWS, ids=lambda bad: re.sub(" at 0x[0-9a-f]+", "", repr(bad)))
 def test_a_row_that_means_nothing_is_refused_by_its_number(bad: Any) -> None:
     for good in GOOD_ROWS:
-        assert labels([good, good]) == [0, 0]
+        assert labels([good, good], classes=THREE) == [0, 0]
         with pytest.raises(ScoringError, match=r"predictions\[[01]\]") as refused:
-            labels([good, bad])
+            labels([good, bad], classes=THREE)
         assert refused.value.hint
     with pytest.raises(ScoringError):
         labels([bad])
@@ -152,17 +152,23 @@ def test_what_is_no_list_of_predictions_is_refused(predictions: Any) -> None:
 def test_tensors_of_any_precision_are_probabilities(dtype: torch.dtype) -> None:
     logits = torch.tensor([[9.0, 5, 3], [1, 3, 2], [0.1, 0.3, 0.9]], requires_grad=True)
     said = torch.softmax(logits, -1).to(dtype)
-    assert labels(said) == labels(list(said)) == labels(torch.tensor([0, 1, 2])) == [0, 1, 2]
+    for rows in (said, list(said), torch.tensor([0, 1, 2])):
+        assert labels(rows, classes=THREE) == [0, 1, 2]
 
 
 def test_numbers_and_columns_are_those_of_the_classes() -> None:
     turned = THREE[::-1]
     assert labels([0, 1, 2], classes=turned) == [2, 1, 0]
-    assert labels([0, 1], label_map={1: 2, 0: "Negative"}) == [0, 2]
+    assert labels([0, 1], label_map={1: "pos", 0: "Negative"}) == [0, 2]
     assert labels([[0.7, 0.2, 0.1]], classes=turned) == [2]
-    for unclear in ([[0.7, 0.2, 0.1]], [0, 1, 2]):
-        with pytest.raises(ScoringError):
-            labels(unclear, label_map=UNNAMED)
+    assert labels([[0.7, 0.2, 0.1]], label_map="0=positive,1=neutral,2=negative") == [2]
+    # FinBERT's classes are positive, negative, neutral: an order that nobody names is unknown.
+    for unclear in ([[0.7, 0.2, 0.1]], [[0.7, 0.3]], np.eye(5), [0, 1, 2], [1], np.arange(3)):
+        for options in ({}, {"label_map": UNNAMED}):
+            with pytest.raises(ScoringError, match=r"predictions\[0\]"):
+                labels(unclear, **options)
+        with pytest.raises(ScoringError, match=r"classes=\[…\]"):
+            labels(unclear)
 
 
 # Files
@@ -189,8 +195,8 @@ def write(path: Path, rows: Rows) -> Path:
     return path
 
 
-def read(path: Path, suite: SuiteCases, **options: Any) -> list[int]:
-    return outcomes_of_predictions(path, suite, "org/mine", **options).labels.tolist()
+def read(path: Path, suite: SuiteCases, label_map: Any = None) -> list[int]:
+    return outcomes_of_predictions(path, suite, "org/mine", label_map).labels.tolist()
 
 
 def right(case: Case) -> int:
@@ -230,7 +236,12 @@ def test_predictions_are_found_in_any_form_and_order(
 ) -> None:
     rows = [{by: getattr(case, by), **predicted(right(case))} for case in suite.with_contrasts]
     path = write(tmp_path / f"mine.{ending}", rows[::-1])
-    assert read(path, suite) == [right(case) for case in suite.with_contrasts]
+    label_map = None
+    if "probabilities" in rows[0]:
+        with pytest.raises(ScoringError, match=rf"mine\.{ending}.* of which class"):
+            read(path, suite)
+        label_map = "0=negative,1=neutral,2=positive"
+    assert read(path, suite, label_map) == [right(case) for case in suite.with_contrasts]
 
 
 def test_predictions_score_as_the_model_that_made_them(
@@ -289,3 +300,55 @@ def test_the_suites_own_labels_are_not_taken_for_predictions(
     with exported.open(encoding="utf-8", newline="") as file:
         rows = [row | {"prediction": "neutral"} for row in csv.DictReader(file)]
     assert set(read(write(tmp_path / "predicted.csv", rows), suite)) == {1}
+
+
+@pytest.mark.parametrize(
+    ("columns", "read_from"),
+    [
+        ({"label": "gold", "pred": "said"}, "pred"),
+        ({"label": "gold", "prediction": "said"}, "prediction"),
+        ({"prediction": "said", "good": "0.9", "bad": "0.1"}, "prediction"),
+        ({"label": "gold", "negative": "1", "neutral": "0", "positive": "0"},
+         "negative, neutral, positive"),
+        ({"label": "said", "confidence": "0.5"}, "label"),
+        ({"label": "said", "model": "mine"}, "label"),
+        ({"label": "gold", "guess": "said"}, None),
+        ({"label": "gold", "yhat": "1"}, None),
+        ({"label": "said", "gold": "gold"}, None),
+        ({"label": "gold", "mine": "4 stars"}, None),
+        ({"prediction": "said", "predicted": "gold"}, None),
+        ({"probabilities": "[1, 0, 0]", "scores": "[0, 0, 1]"}, None),
+        ({"guess": "said"}, None),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_one_order_says_which_column_is_the_prediction(
+    suite: SuiteCases, tmp_path: Path, columns: dict[str, str], read_from: str | None
+) -> None:
+    rows = [
+        {"id": case.id, "text": case.text}
+        | {
+            name: {"gold": LABELS[right(case)], "said": "negative"}.get(cell, cell)
+            for name, cell in columns.items()
+        }
+        for case in suite.with_contrasts
+    ]
+    path = write(tmp_path / "mine.csv", rows)
+    if read_from is None:
+        with pytest.raises(ScoringError, match=r"mine\.csv") as refused:
+            read(path, suite)
+        assert refused.value.hint
+        return
+    outcomes = outcomes_of_predictions(path, suite, "org/mine")
+    assert set(outcomes.labels.tolist()) == {0}
+    assert outcomes.model.label_rule.startswith(f"column{'s' * (', ' in read_from)} {read_from}: ")
+
+
+def test_what_is_read_is_said_in_a_line(
+    suite: SuiteCases, suite_folder: Path, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "mine.csv", labelled(suite.with_contrasts))
+    told = s2lct(
+        *("score", "--predictions", path, "--suite", suite_folder, "--out", tmp_path / "results")
+    )
+    assert "mine: predictions of mine.csv, column label: label names." in told

@@ -382,7 +382,7 @@ import s2lct.leaderboard.integrations.metric as code
 from s2lct import load_suite
 suite = sys.argv[2] + "@v1.0.0"
 ids = [case.id for case in load_suite(suite, capabilities=["LC8"]).cases]
-given = {"predictions": [1] * len(ids), "references": ids, "suite": suite}
+given = {"predictions": ["neutral"] * len(ids), "references": ids, "suite": suite}
 figures = evaluate.load(sys.argv[2]).compute(**given)
 print(json.dumps([code.__file__, figures["LC8"]["seed"]["cases"]]))
 """

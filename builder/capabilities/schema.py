@@ -149,7 +149,7 @@ class SearchRule(_Specified):
 
     Attributes:
         label: the sentence's label.
-        score_at_least, score_at_most: bounds on the corpus score, where it has one.
+        score_at_least, score_at_most: bounds on the score that SST gives its sentences.
         words_at_least, words_below: bounds on the number of words, punctuation not counted.
         starts_with: regular expression matched at the start of the text.
         matches_no: regular expression that is not found in the text.

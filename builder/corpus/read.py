@@ -20,6 +20,7 @@ from s2lct.builder.language import DATA
 from s2lct.builder.language.natural_text import all_restored, mend_c1
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
+from s2lct.files import named_path
 from s2lct.labels import Label
 from s2lct.plain_text import did_you_mean, words
 
@@ -76,7 +77,7 @@ def read_corpus(
     if kind == "sst" and location.strip():
         return read_sst(location, meanwhile)
     if kind in ("csv", "jsonl", "parquet") and location.strip():
-        return read_files(cast(FileKind, kind), Path(location).expanduser(), columns)
+        return read_files(cast(FileKind, kind), named_path(location), columns)
     if kind == "hf":
         return read_hub(*hub_spec(spec), columns)
     near = did_you_mean(kind, ("embedded", "sst", "csv", "jsonl", "parquet", "hf"))

@@ -14,6 +14,7 @@ from s2lct.builder.corpus.collect import Corpus, corpus_of
 from s2lct.builder.language.natural_text import all_restored, mend_mojibake, undo_escapes
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
+from s2lct.files import named_path
 from s2lct.hub_calls import reason_of
 from s2lct.labels import Label
 
@@ -35,7 +36,7 @@ def read_sst(location: str, meanwhile: Callable[[], object] = lambda: None) -> C
 
     ``meanwhile`` is called where that will take seconds.
     """
-    path = _downloaded(location) if "://" in location else Path(location).expanduser()
+    path = _downloaded(location) if "://" in location else named_path(location)
     # What a damaged zip raises, what is no UTF-8, no number or no two parts, what is nowhere.
     broken = (zipfile.BadZipFile, zlib.error, RuntimeError, OSError, EOFError, ValueError, KeyError)
     try:

@@ -6,7 +6,6 @@ mean, it is refused: nothing is guessed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,6 @@ import numpy.typing as npt
 
 from s2lct.errors import ScoringError
 from s2lct.labels import (
-    CLASS_NAMES,
     ENDS,
     KNOWN_MODELS,
     LABELS,
@@ -25,6 +23,8 @@ from s2lct.labels import (
     NEUTRAL_BAND,
     POSITIVE,
     check_label_map,
+    meaning_of,
+    plain_name,
 )
 from s2lct.plain_text import did_you_mean
 
@@ -149,7 +149,7 @@ def check_classes(classes: Any, called: str = "classes=") -> tuple[str, ...]:
     """The names of a model's classes, in its order; a ScoringError unless 2 to 5 differ."""
     is_list = isinstance(classes, Iterable) and not isinstance(classes, (str, Mapping))
     names = tuple(map(str, classes)) if is_list else ()
-    if not 2 <= len({*map(_plain_name, names)}) == len(names) <= MOST_CLASSES:
+    if not 2 <= len({*map(plain_name, names)}) == len(names) <= MOST_CLASSES:
         raise ScoringError(
             f"{called}: {classes!r} are no 2 to {MOST_CLASSES} names that differ",
             hint="name every class of a model of sentence sentiment, in its order: "
@@ -196,19 +196,10 @@ def rule_for(
     return LabelRule(names, complete, origin)
 
 
-def _plain_name(name: str) -> str:
-    return re.sub(r"[\s_-]+", " ", name.strip().lower())
-
-
-def meaning_of(name: str) -> int | None:
-    """The label that the name of a class means; None where it says nothing."""
-    return CLASS_NAMES.get(_plain_name(name))
-
-
 def numbers_of(name: str, classes: Sequence[str]) -> list[int]:
     """Numbers of the classes called so; where there are none, of the only one called alike."""
     exact = [n for n, other in enumerate(classes) if other == name]
-    alike = [n for n, other in enumerate(classes) if _plain_name(other) == _plain_name(name)]
+    alike = [n for n, other in enumerate(classes) if plain_name(other) == plain_name(name)]
     return exact or (alike if len(alike) == 1 else [])
 
 

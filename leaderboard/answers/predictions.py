@@ -15,20 +15,30 @@ from typing import Any
 import numpy as np
 
 from s2lct.errors import ScoringError
-from s2lct.labels import COLUMNS, ENDS, LABELS, check_label_map, is_integer
+from s2lct.labels import (
+    ENDS,
+    check_label_map,
+    example_map,
+    is_integer,
+    read_labels,
+    written_label,
+)
 from s2lct.leaderboard.answers import label_rules as rules
 from s2lct.leaderboard.answers.label_rules import Array, LabelRule, Labels
 
 _NAME, _NUMBER = "a label name", "a label id"
 _PROBABILITIES, _SCORES = "a row of numbers", "scores with class names"
-_NUMBERED = ", ".join(f"{number} {label}" for number, label in enumerate(LABELS))
 _FORMS = (
-    f"give every row in one form: label names, label ids ({_NUMBERED}), probabilities of all "
-    "classes, or what a text-classification pipeline returns with top_k=None"
+    "give every row in one form: label names, numbers of classes, probabilities of all classes, or "
+    "what a text-classification pipeline returns with top_k=None"
 )
 _LEFT_OUT = 1e-3
 """What rows may lack to 1 that stand for all classes of a model nobody named."""
 _NAME_CLASSES = "name every class of the model: classes=[…] or label_map={…}"
+IN_PYTHON = (
+    "name every class in the model's order, as in its id2label: classes=[…]; or say what labels "
+    'mean: label_map="{}"'
+)
 
 
 def labels_of_predictions(
@@ -37,13 +47,23 @@ def labels_of_predictions(
     *,
     classes: Sequence[str] | None = None,
     label_map: Mapping[Any, Any] | None = None,
+    column: str | None = None,
+    hint: str = IN_PYTHON,
 ) -> tuple[Labels, str]:
-    """Label ids from predictions made elsewhere, shape (count,), and the rule in words.
+    """Labels of predictions made elsewhere, shape (count,), and the rule in words.
 
-    Predictions are label ids, label names, probabilities from negative to positive or by class
-    name, or what a `text-classification` pipeline returns of all classes. ``classes`` names all
-    classes of the model in its order: numbers and columns are then theirs. ``label_map`` (see
-    `check_label_map`) says what they mean, and names them all where ``classes`` is not given.
+    Args:
+        predictions: label names, numbers of classes, probabilities in the order of the classes or
+            by class name, or what a `text-classification` pipeline returns of all classes.
+        count: how many there must be.
+        classes: the names of all classes of the model, in its order. Without them, and without a
+            label map of their numbers, numbers and unnamed columns are refused: models differ.
+        label_map: what labels or classes mean, see `labels.check_label_map`.
+        column: in which column of a file they stand, see `labels.meanings_of_labels`.
+        hint: how the user says what numbers mean, with ``{}`` for an example of a label map.
+
+    Raises:
+        ScoringError: something says no label, or not which; it names the place of the row.
     """
     mapping = check_label_map(label_map)
     rows = listed(predictions)
@@ -52,6 +72,20 @@ def labels_of_predictions(
             f"{len(rows)} predictions for {count} references",
             hint="give one prediction a reference, in the same order",
         )
+    forms = [_form(number, row) for number, row in enumerate(rows)]
+    for number, form in enumerate(forms):
+        if form != forms[0]:
+            raise _refused(number, f" is {form}, predictions[0] is {forms[0]}", _FORMS)
+    what = "label names" if forms[0] == _NAME else "label ids"
+    if forms[0] in (_NAME, _NUMBER) and classes is None:
+        written = list(map(written_label, rows))
+        places: dict[str, str] = {}
+        for number, label in enumerate(written):
+            places.setdefault(label, f"predictions[{number}]")
+        meanings = read_labels(places, column, mapping, hint=hint)
+        said = ", ".join(f"{name} → {label}" for name, label in (mapping or {}).items())
+        rule_in_words = f"{what}: {said} (from --label-map)" if said else what
+        return np.array([meanings[label] for label in written], dtype=np.int64), rule_in_words
     names = [*mapping] if mapping and classes is None else classes
     if mapping and classes is None and all(map(str.isdecimal, mapping)):
         names = sorted(mapping, key=int)
@@ -62,19 +96,14 @@ def labels_of_predictions(
             label_map=mapping,
             origin="the names of the classes",
         )
-    forms = [_form(number, row) for number, row in enumerate(rows)]
-    for number, form in enumerate(forms):
-        if form != forms[0]:
-            raise _refused(number, f" is {form}, predictions[0] is {forms[0]}", _FORMS)
+    if rule is not None and forms[0] in (_NAME, _NUMBER):
+        read_label = _names if forms[0] == _NAME else _numbers
+        labels = np.array(read_label(rows, rule), dtype=np.int64)
+        return labels, f"{what}: {rule.meanings_in_words}"
     ordered = classes is not None
-    if forms[0] in (_PROBABILITIES, _SCORES):
-        read = _scores if forms[0] == _SCORES else _columns
-        rule, table = read(rows, rule, ordered)
-        return rule.labels(table, "predictions[{}]"), str(rule)
-    read_label = _names if forms[0] == _NAME else _numbers
-    what = "label names" if forms[0] == _NAME else "label ids"
-    labels = np.array(read_label(rows, rule, ordered), dtype=np.int64)
-    return labels, what if rule is None else f"{what}: {rule.meanings_in_words}"
+    read = _scores if forms[0] == _SCORES else _columns
+    rule, table = read(rows, rule, ordered, hint)
+    return rule.labels(table, "predictions[{}]"), str(rule)
 
 
 def listed(predictions: Any) -> list[Any]:
@@ -137,41 +166,22 @@ def _class(name: str, rule: LabelRule, number: int) -> int:
     return found[0]
 
 
-def _names(rows: Sequence[str], rule: LabelRule | None, ordered: bool) -> list[int]:
-    labels: list[int] = []
-    for number, name in enumerate(rows):
-        meaning = (
-            rules.meaning_of(name) if rule is None else rule.meanings[_class(name, rule, number)]
-        )
-        if meaning is None:
-            hint = f"use {', '.join(LABELS)}, or say what every class means: label_map={{…}}"
-            raise _refused(number, f": {name!r} is no label", hint)
-        labels.append(meaning)
-    return labels
+def _names(rows: Sequence[str], rule: LabelRule) -> list[int]:
+    return [rule.meanings[_class(name, rule, number)] for number, name in enumerate(rows)]
 
 
-def _numbers(rows: Sequence[int], rule: LabelRule | None, ordered: bool) -> list[int]:
-    """Labels by their ids, or by the numbers of the classes: their places, or their names."""
-    known = {str(number): number for number in range(len(LABELS))}
-    if rule is not None:
-        names = map(str, range(len(rule.classes))) if ordered else rule.classes
-        known = dict(zip(names, rule.meanings, strict=True))
-    elif {*rows} == {0, 1}:
-        three = ",".join(f"{number}={label}" for number, label in enumerate(LABELS))
-        raise ScoringError(
-            "predictions are 0 and 1 alone, and nothing says which labels these are",
-            hint=f"of a model of two classes pass --label-map 0={ENDS[0]},1={ENDS[1]} "
-            f"(in Python label_map={{0: …, 1: …}}), of one that never gives {LABELS[2]} {three}",
-        )
+def _numbers(rows: Sequence[int], rule: LabelRule) -> list[int]:
+    """Labels by the places of the classes."""
+    places = range(len(rule.classes))
     for number, value in enumerate(rows):
-        if str(int(value)) not in known:
+        if int(value) not in places:
             hint = f"use the numbers of the classes; {_NAME_CLASSES}"
-            raise _refused(number, f": {value} is none of {', '.join(known)}", hint)
-    return [known[str(int(value))] for value in rows]
+            raise _refused(number, f": {value} is none of {', '.join(map(str, places))}", hint)
+    return [rule.meanings[int(value)] for value in rows]
 
 
 def _columns(
-    rows: Sequence[Sequence[Any]], rule: LabelRule | None, ordered: bool
+    rows: Sequence[Sequence[Any]], rule: LabelRule | None, ordered: bool, hint: str
 ) -> tuple[LabelRule, Array]:
     """Probabilities of rows of numbers, shape (rows, classes), and what the columns mean."""
     width = len(rows[0])
@@ -179,25 +189,22 @@ def _columns(
         if len(row) != width:
             problem = f" has {len(row)} numbers, predictions[0] has {width}"
             raise _refused(number, problem, "give every row a probability a class")
-    if rule is None and width in COLUMNS:
-        names = tuple(f"column {number}" for number in range(width))
-        rule = LabelRule(names, COLUMNS[width], "the order of the columns")
-    elif rule is None or width != len(rule.classes):
-        counts = " or ".join(map(str, COLUMNS)) if rule is None else str(len(rule.classes))
+    if rule is None or not (ordered or all(map(str.isdecimal, rule.classes))):
+        raise ScoringError(
+            f"predictions[0] is a row of {width} numbers, and nothing says of which class each is",
+            hint=hint.replace("{}", example_map(map(str, range(width)))),
+        )
+    if width != len(rule.classes):
         raise ScoringError(
             f"predictions of shape {(len(rows), width)}",
-            hint=f"pass probabilities of {counts} classes, from {' to '.join(ENDS)}",
-        )
-    elif not ordered and not all(map(str.isdecimal, rule.classes)):
-        raise ScoringError(
-            f"predictions are columns, and nothing says which is which of "
-            f"{', '.join(rule.classes)}",
-            hint="name the classes in the order of the columns: classes=[…]",
+            hint=f"pass probabilities of {len(rule.classes)} classes: {', '.join(rule.classes)}",
         )
     return rule, np.array([[float(_plain(value)) for value in row] for row in rows])
 
 
-def _scores(rows: Sequence[Any], rule: LabelRule | None, ordered: bool) -> tuple[LabelRule, Array]:
+def _scores(
+    rows: Sequence[Any], rule: LabelRule | None, ordered: bool, hint: str
+) -> tuple[LabelRule, Array]:
     """Probabilities of rows that name all classes, shape (rows, classes), and what these mean."""
     given = [_by_class(number, row) for number, row in enumerate(rows)]
     if rule is None:

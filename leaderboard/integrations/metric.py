@@ -41,12 +41,13 @@ def compute(
     references= are rows of the suite, or their ids with suite= (a Hub id, a folder or rows); with
     contrasts among them there is consistency, too.
 
-    predictions= are label ids (0 negative, 1 neutral, 2 positive), label names, probabilities from
-    negative to positive or by class name, or what a pipeline returns. Probabilities lie in 0 to 1
-    and sum to 1. A pipeline has to give all classes (top_k=None). classes= are the names of all
-    classes of the model in its order; of two an uncertain answer is neutral. label_map= says what
-    classes mean, such as {"LABEL_0": "negative", "LABEL_1": "positive"}. flat=True names figures
-    "LC4/expansion/failure_rate", which are else nested.
+    predictions= are label names, what a pipeline returns of all classes (top_k=None), numbers of
+    classes, or probabilities by class name or in the classes' order; these lie in 0 to 1 and sum to
+    1. Numbers and unnamed probabilities need the model's order, classes=, such as
+    [*model.config.id2label.values()]: models differ in it. Of two classes an uncertain answer is
+    neutral. label_map= says what labels or classes mean, such as {"LABEL_0": "negative",
+    "LABEL_1": "positive"}. flat=True names figures "LC4/expansion/failure_rate", which are else
+    nested.
     """
     cases = _referred(references, suite)
     if not any(case.kind in KINDS for case in cases.cases):

@@ -58,7 +58,7 @@ class Function:
 
     It is handed a list of texts and gives what `predictions.labels_of_predictions` takes. What it
     says is not kept: nothing tells whether it changed. ``classes`` are the names of all classes of
-    the model behind it, in its order; None if unknown.
+    the model behind it, in its order; without them it may not give numbers or unnamed columns.
     """
 
     revision = fingerprint = ""

@@ -11,8 +11,7 @@ from typing import Any
 
 from s2lct.errors import S2lctWarning, ScoringError
 from s2lct.files import sha256_of
-from s2lct.labels import check_label_map
-from s2lct.leaderboard.answers.label_rules import meaning_of
+from s2lct.labels import check_label_map, meaning_of, written_label
 from s2lct.leaderboard.answers.predictions import labels_of_predictions
 from s2lct.leaderboard.models.record import BUILT_IN, ModelRecord, OptionsRecord, PredictionsRecord
 from s2lct.leaderboard.results.record import LONGEST_NAME, fault_of_model_name
@@ -21,11 +20,19 @@ from s2lct.plain_text import plain, spreadsheet_cell
 from s2lct.suite.cases import SuiteCases
 from s2lct.suite.other_suites import Located, is_empty, parsed, rows_of_file
 
-LABEL_COLUMNS = ("prediction", "predicted", "predicted_label", "label")
+LABEL = "label"
+PREDICTION_COLUMNS = (
+    *("prediction", "predictions", "predicted", "predicted_label"),
+    *("pred", "preds", "pred_label"),
+)
 PROBABILITY_COLUMNS = ("probabilities", "scores")
+_OF_THE_CASE = ("id", "text", "capability", "kind", "seed_id")
 _FORM = (
-    "give a file .csv, .jsonl or .parquet with a column id or text, and label (or prediction), or "
+    "give a file .csv, .jsonl or .parquet with a column id or text, and prediction (or label), or "
     "a column of probabilities a class, as negative, neutral and positive"
+)
+_LABEL_MAP = (
+    "say it with --label-map, such as --label-map {}, where 0 is the first class of the model"
 )
 _SHOWN = 60
 _PLACE = re.compile(r"predictions\[(\d+)\]")
@@ -77,10 +84,9 @@ def outcomes_of_predictions(
             stacklevel=2,
         )
     try:
+        column, predictions = _predictions(path, chosen, columns, label_map)
         labels, rule = labels_of_predictions(
-            _predictions(path, chosen, columns, label_map),
-            len(chosen),
-            label_map=label_map,
+            predictions, len(chosen), label_map=label_map, column=column, hint=_LABEL_MAP
         )
     except ScoringError as error:
         problem = _PLACE.sub(lambda found: chosen[int(found[1])][0], error.problem)
@@ -109,7 +115,7 @@ def outcomes_of_predictions(
         name=name,
         revision="",
         weights_sha256="",
-        label_rule=rule,
+        label_rule=f"column{'s' if ', ' in column else ''} {plain(column, _SHOWN)}: {rule}",
         options=OptionsRecord.of(label_map),
         predictions=file,
     )
@@ -134,38 +140,72 @@ def _predictions(
     rows: Sequence[Located],
     columns: Sequence[str],
     label_map: Mapping[str, str] | None,
-) -> list[Any]:
-    """What each row predicts, in a form that `labels_of_predictions` takes."""
+) -> tuple[str, list[Any]]:
+    """The columns that are read, and what each row predicts as `labels_of_predictions` takes it.
+
+    The first of these counts: a column called as a prediction, one of probabilities, columns that
+    are called as classes, a column ``label``, unless another one could be meant.
+    """
+    predicted = [name for name in PREDICTION_COLUMNS if name in columns]
+    packed = [name for name in PROBABILITY_COLUMNS if name in columns]
     classes = [
         name for name in columns if name in (label_map or ()) or meaning_of(name) is not None
     ]
-    named = [name for name in LABEL_COLUMNS if name in columns]
-    packed = [name for name in PROBABILITY_COLUMNS if name in columns]
-    if named == ["label"] and "labels" in columns:
+    if len(named := predicted or packed) > 1:
+        raise ScoringError(
+            f"{path}: columns {' and '.join(named)} are both called as predictions",
+            hint="keep the one that counts, or rename the others",
+        )
+    if not named and len(classes) > 1:
+        return ", ".join(classes), [
+            {name: _number(row.get(name), name, where) for name in classes} for where, row in rows
+        ]
+    if not named and LABEL not in columns:
+        raise ScoringError(
+            f"{path}: has no predictions; its columns: {plain(', '.join(columns), 200)}", hint=_FORM
+        )
+    column = (named or [LABEL])[0]
+    if column == LABEL:
+        _check_label_column(path, rows, columns, label_map)
+    for where, row in rows:
+        if is_empty(row.get(column)):
+            raise ScoringError(f"{where}: {column} is empty", hint="predict this case")
+    cells = [parsed(row[column]) for _, row in rows]
+    return column, [
+        cell if isinstance(cell, (Mapping, list)) else written_label(cell) for cell in cells
+    ]
+
+
+def _check_label_column(
+    path: Path,
+    rows: Sequence[Located],
+    columns: Sequence[str],
+    label_map: Mapping[str, str] | None,
+) -> None:
+    """Refuse a column ``label`` that may be the right answer, with the prediction beside it."""
+    if "labels" in columns:
         raise ScoringError(
             f"{path}: its columns label and labels are the suite's own: what passes",
             hint="put what the model predicts into a column prediction, or leave the suite's "
             "columns out but id",
         )
-    if not packed and len(classes) > 1:
-        return [
-            {name: _number(row.get(name), name, where) for name in classes} for where, row in rows
-        ]
-    if not packed and not named:
-        raise ScoringError(
-            f"{path}: has no predictions; its columns: {plain(', '.join(columns), 200)}", hint=_FORM
-        )
-    column = (packed or named)[0]
-    for where, row in rows:
-        if is_empty(row.get(column)):
-            raise ScoringError(f"{where}: {column} is empty", hint="predict this case")
-    cells = [parsed(row[column]) for _, row in rows]
-    cells = [cell.strip() if isinstance(cell, str) else cell for cell in cells]
-    # The cells of a CSV file are texts, numbers too.
-    whole = all(
-        cell.is_integer() if isinstance(cell, float) else str(cell).isdecimal() for cell in cells
-    )
-    return [int(cell) for cell in cells] if whole else cells
+
+    def is_label(cell: object) -> bool:
+        written = written_label(cell)
+        known = written in ("", "0", "1", "2", *(label_map or ()))
+        return known or meaning_of(written) is not None
+
+    for column in columns:
+        cells = [row.get(column) for _, row in rows]
+        if (
+            column not in (LABEL, *_OF_THE_CASE)
+            and not all(map(is_empty, cells))
+            and all(map(is_label, cells))
+        ):
+            raise ScoringError(
+                f"{path}: label or {plain(column, _SHOWN)} may be the prediction, both hold labels",
+                hint="call the column that holds what the model predicts prediction",
+            )
 
 
 def _number(cell: Any, name: str, where: str) -> float:

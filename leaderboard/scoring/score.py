@@ -178,7 +178,8 @@ def score(
         suite: what `load_suite` gives, or takes.
         name: what results call a model that has no name of its own.
         tokenizer: of a transformers model in memory.
-        classes: the names of all classes of the model behind a function, in its order.
+        classes: the names of all classes of the model behind a function, in its order; needed where
+            it gives numbers or probabilities without names.
         capabilities: ids in any case; None for all.
         kind: ``seed`` or ``expansion``; None for both.
         limit: most cases of a capability; None for all.
