@@ -40,6 +40,9 @@ def publish_dataset(
             help=r"Semantic version, as 1.0.0 \[default: the one that follows from what changed]."
         ),
     ] = None,
+    notes: Annotated[
+        str, typer.Option(help="What is new in this version, in words, for its changelog.")
+    ] = "",
     create_pr: CreatePr = False,
     dry_run: DryRun = False,
 ) -> list[str]:
@@ -84,7 +87,7 @@ def publish_dataset(
             )
         changelog = hub.read(repo, "dataset", CHANGELOG, last.tag)
     files = _files(written, repo, new)
-    files[CHANGELOG] = changelog_with(changelog.decode(), new, bump, lines).encode()
+    files[CHANGELOG] = changelog_with(changelog.decode(), new, bump, lines, notes).encode()
     description = "\n".join(f"- {line}" for line in lines)
     publication = Publication(
         repo, "dataset", f"S²LCT {new}", files, description, part=_DATA, tag=new.tag

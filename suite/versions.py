@@ -85,13 +85,18 @@ def compare(
 
 
 def changelog_with(
-    changelog: str, version: Version, bump: Bump | None, lines: Iterable[str]
+    changelog: str, version: Version, bump: Bump | None, lines: Iterable[str], notes: str = ""
 ) -> str:
-    """A changelog with a version on top; ``bump`` is None for the first."""
+    """A changelog with a version on top; ``bump`` is None for the first.
+
+    ``notes`` are what whoever publishes it says of it.
+    """
     why = "First version." if bump is None else f"{bump.name.capitalize()}: {bump.value}."
     listed = "".join(f"- {line}\n" for line in lines)
     older = changelog.removeprefix(_CHANGELOG_TITLE).strip()
-    parts = [_CHANGELOG_TITLE, f"## {version}\n", f"{why}\n", listed, f"{older}\n" if older else ""]
+    said = f"{notes.strip()}\n" if notes.strip() else ""
+    headline = [_CHANGELOG_TITLE, f"## {version}\n", f"{why}\n"]
+    parts = [*headline, said, listed, f"{older}\n" if older else ""]
     return "\n".join(filter(None, parts))
 
 

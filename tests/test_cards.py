@@ -105,6 +105,13 @@ def test_the_suites_licence_follows_from_its_corpus(
     assert f"| {stated} |" in card
 
 
+def test_no_version_of_a_stranger_has_notes_of_ours(suite_folder: Path) -> None:
+    suite = described(suite_folder)
+    for version in ("1.0.0", "3.0.0"):
+        card = card_of(suite_folder, suite | {"version": version})
+        assert card.replace(version, "V") == card_of(suite_folder, suite | {"version": "V"})
+
+
 def test_metadata_survives_words_that_yaml_or_tables_read_otherwise(suite_folder: Path) -> None:
     suite = described(suite_folder)
     suite["capabilities"][0]["title"] = 'He said: "no" # yes | \\n - [x]'

@@ -179,10 +179,12 @@ def test_each_version_is_the_one_that_is_due(
     (described / "suite.json").write_text(json.dumps(suite))
     publisher.done("dataset", described, "--repo", REPO, "--version", "1.1.1")
     changed = edited_suite(suite_folder, tmp_path / "relabelled", "1.0.0", relabelled)
-    assert "relabelled" in publisher.done("dataset", changed, "--repo", REPO)
+    noted = ("dataset", changed, "--repo", REPO, "--notes", "Labels of LC2 were wrong.")
+    assert "relabelled" in publisher.done(*noted)
     assert list(publisher.tags()) == ["v1.0.0", "v1.1.0", "v1.1.1", "v2.0.0"]
     assert publisher.server.files("dataset", REPO, "v1.0.0") == before
     changelog = publisher.server.files("dataset", REPO)["CHANGELOG.md"].decode()
+    assert changelog.count("\n\nLabels of LC2 were wrong.\n\n- ") == 1
     places = [changelog.index(f"## {version[1:]}") for version in publisher.tags()]
     assert places == sorted(places, reverse=True)
 
