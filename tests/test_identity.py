@@ -16,9 +16,17 @@ import pytest
 from damaged_suites import describe, described, loaded
 from hypothesis import given
 from hypothesis import strategies as st
+from tiny_models import save_tiny_classifier, tiny_classifier
+from typer.testing import CliRunner
 
 from s2lct.builder.corpus.collect import with_distinct_names
 from s2lct.builder.corpus.read import read_corpus
+from s2lct.cli.main import app
+from s2lct.errors import ScoringError
+from s2lct.leaderboard.results.read import read_result
+from s2lct.leaderboard.results.standings import collect
+from s2lct.leaderboard.results.write import write_result
+from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import Case, families_of, load_suite
 from s2lct.suite.read import read_suite
 from s2lct.suite.tables import former_fingerprint, rows_fingerprint
@@ -159,3 +167,53 @@ def test_what_a_figure_depends_on_changes_the_fingerprint_and_nothing_else_does(
     same = rows_fingerprint([*rows[:number], other, *rows[number + 1 :]]) == rows_fingerprint(rows)
     assert same == (place in NO_CHANGES)
     assert rows_fingerprint(rows[:number] + rows[number + 1 :]) != rows_fingerprint(rows)
+
+
+# Models and their results
+
+
+def test_models_in_memory_of_one_name_have_results_apart(
+    suite_folder: Path, tmp_path: Path
+) -> None:
+    suite = load_suite(suite_folder)
+
+    def always(label: str) -> Any:
+        def model(texts: list[str]) -> list[str]:
+            return [label] * len(texts)
+
+        return model
+
+    models = [always("negative"), always("positive")]
+    models += [tiny_classifier(seed=seed)[::-1] for seed in range(2)]
+    paths = [write_result(score(model, suite), tmp_path) for model in models]
+    assert len(set(paths)) == len(models)
+    assert [write_result(score(model, suite), tmp_path) for model in models] == paths
+    records = [read_result(path).model for path in paths]
+    assert {record.name for record in records} == {"model"}
+    assert all(bool(one.weights_sha256) != bool(one.answers_sha256) for one in records)
+    (board,) = collect(tmp_path, [suite]).suites
+    assert len(board.standings) == len(models)
+
+
+def test_every_model_may_be_given_a_name(suite_folder: Path, tmp_path: Path) -> None:
+    def vader(texts: list[str]) -> list[str]:
+        return ["neutral"] * len(texts)
+
+    named = score("vader", suite_folder, name="team/model", limit=1).model
+    assert (named.name, named.revision) == ("team/model", "")
+    assert named.weights_sha256 == score("vader", suite_folder, limit=1).model.weights_sha256
+    assert score(vader, suite_folder, name="mine", limit=1).model.name == "mine"
+    for model, name in ((vader, None), (vader, "afinn"), ("vader", "textblob")):
+        with pytest.raises(ScoringError, match="comes with s2lct"):
+            score(model, suite_folder, name=name, limit=1)
+    folder = save_tiny_classifier(tmp_path / "model")
+    command = ["score", "--suite", str(suite_folder), "--limit", "1", "--out", str(tmp_path)]
+    done = CliRunner().invoke(app, [*command, str(folder), "--name", "team/model"])
+    assert done.exit_code == 0, done.output
+    (path,) = tmp_path.glob("*.json")
+    assert path.name.startswith("team--model--")
+    assert str(tmp_path) not in path.read_text()
+    for wrong in (["vader", "afinn", "--name", "x"], ["vader", "--name", "afinn"],
+                  ["vader", "--name", "a b"]):  # fmt: skip
+        done = CliRunner().invoke(app, [*command, *wrong])
+        assert done.exit_code and "--name" in done.output

@@ -317,7 +317,7 @@ def test_label_words_are_those_of_the_label_map(
         (["--llm", "--base-url", "http://h/v1"], "--base-url"),
         (["--llm", "--label-map", "0=negative"], "--label-map"),
         (["--llm", "--label-map", "a=negative,b=positive,c=positive"], "--label-map"),
-        (["--name", "mine"], "--predictions"),
+        (["vader", "--name", "mine"], "--name"),
         (["--predictions", __file__], "--predictions"),
         (["--dtype", "int4"], "--dtype"),
         (["--device", "meta"], "--device"),

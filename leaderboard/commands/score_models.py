@@ -98,8 +98,8 @@ def score_models(
     name: Annotated[
         str | None,
         typer.Option(
-            help=r"With --predictions: what the model is called \[default: as the file].",
-            rich_help_panel=GIVEN,
+            help=r"What results call the one model \[default: as it is named, or as the file of "
+            "predictions]."
         ),
     ] = None,
     capability: Capabilities = [],  # noqa: B006
@@ -166,6 +166,7 @@ def score_models(
     from s2lct.engines import RayEngine
     from s2lct.leaderboard.results.given import outcomes_of_predictions
     from s2lct.leaderboard.results.read import read_result
+    from s2lct.leaderboard.results.record import check_own_name
     from s2lct.leaderboard.results.write import check_out_folder, write_result
     from s2lct.leaderboard.scoring.score import score, selected
     from s2lct.leaderboard.scoring.spread import ModelWorker, Source, loaded, shared
@@ -177,12 +178,14 @@ def score_models(
             hint="name models (`s2lct score -h` says how), or else give --predictions FILE",
         )
     _check_use(
-        (predictions, "--predictions", {"--name": name}),
+        (predictions or len(set(models)) == 1, "one model", {"--name": name}),
         (llm or base_url, "--llm or --base-url", {"--prompt": prompt}),
         (base_url, "--base-url", {"--max-tokens": max_tokens, "--keep-answers": keep_answers}),
         (not (llm and base_url), "no --base-url", {"--llm": llm}),
         (predictions is None, "no --predictions", {"--llm": llm, "--base-url": base_url}),
     )
+    if name is not None:
+        check_own_name(name)
     meanings = check_label_map(label_map)
     prompts: list[LabelPrompt] = []
     if llm or base_url:
@@ -204,7 +207,7 @@ def score_models(
             load = lambda name: shared(workers, source_of(name))  # noqa: E731
         for model in dict.fromkeys(models):
             try:
-                found = [score(each, chosen, label_map=meanings) for each in load(model)]
+                found = [score(each, chosen, name=name, label_map=meanings) for each in load(model)]
             except Exception as error:  # somebody's model may fail in any way
                 if len(set(models)) == 1:
                     raise

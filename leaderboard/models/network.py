@@ -50,6 +50,8 @@ class Network:
     Texts are cut after ``most_tokens``, [CLS] and [SEP] included.
     """
 
+    weights_sha256: str
+
     def __init__(self, tokenizer: Any, model: Any, name: str = "model") -> None:
         self.name, self.revision, self.fingerprint = name, "", ""
         self.tokenizer, self.model = tokenizer, model

@@ -56,7 +56,13 @@ class PredictionsRecord(_Strict):
 
 
 class ModelRecord(_Strict):
-    """Which model; for what it computed in, see `ModelFacts`."""
+    """Which model; for what it computed in, see `ModelFacts`.
+
+    Attributes:
+        weights_sha256: of its weights; empty where nobody here has them.
+        answers_sha256: of what it said of the cases, where neither weights, an endpoint nor a file
+            of predictions tell it from another model of its name.
+    """
 
     name: str
     revision: str
@@ -67,6 +73,7 @@ class ModelRecord(_Strict):
     licence: str | None = None
     endpoint: EndpointUse | None = None
     predictions: PredictionsRecord | None = None
+    answers_sha256: str = ""
     dtype: str = ""
     device: str = ""
     batch_size: str = ""

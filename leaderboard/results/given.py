@@ -13,8 +13,8 @@ from s2lct.errors import S2lctWarning, ScoringError
 from s2lct.files import sha256_of
 from s2lct.labels import check_label_map, meaning_of, written_label
 from s2lct.leaderboard.answers.predictions import labels_of_predictions
-from s2lct.leaderboard.models.record import BUILT_IN, ModelRecord, OptionsRecord, PredictionsRecord
-from s2lct.leaderboard.results.record import LONGEST_NAME, fault_of_model_name
+from s2lct.leaderboard.models.record import ModelRecord, OptionsRecord, PredictionsRecord
+from s2lct.leaderboard.results.record import LONGEST_NAME, check_own_name
 from s2lct.leaderboard.scoring.score import Outcomes, outcomes_of
 from s2lct.plain_text import plain, spreadsheet_cell
 from s2lct.suite.cases import SuiteCases
@@ -59,7 +59,9 @@ def outcomes_of_predictions(
         ScoringError: the file cannot be read, a row is no prediction or has another text than its
             case, a case has none, or two that contradict each other, or no result may be called so.
     """
-    name, label_map = _model_name(name, path), check_label_map(label_map)
+    name = path.name.partition(".")[0] if name is None else name
+    check_own_name(name)
+    label_map = check_label_map(label_map)
     rows = list(rows_of_file(path))
     columns = list(dict.fromkeys(name for _, row in rows for name in row))
     key = next((column for column in ("id", "text") if column in columns), None)
@@ -120,19 +122,6 @@ def outcomes_of_predictions(
         predictions=file,
     )
     return outcomes_of(model, suite, labels[[row_of[n] for n in range(len(suite.with_contrasts))]])
-
-
-def _model_name(name: str | None, file: Path) -> str:
-    found = file.name.partition(".")[0] if name is None else name
-    fault = fault_of_model_name(found)
-    if found in BUILT_IN:
-        fault = f"{found!r} is a model that comes with s2lct"
-    if fault:
-        raise ScoringError(
-            f"--name: {fault}",
-            hint="give --name letters, digits, _, . and -, such as --name my-team/my-model",
-        )
-    return found
 
 
 def _predictions(

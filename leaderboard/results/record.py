@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS, Label
-from s2lct.leaderboard.models.record import ModelRecord, question_of
+from s2lct.leaderboard.models.record import BUILT_IN, ModelRecord, question_of
 from s2lct.leaderboard.scoring.figures import (
     RANDOM,
     CapabilityFigures,
@@ -131,6 +131,22 @@ def faults_of_names(result: Result) -> Iterator[str]:
         yield "model.weights_sha256: is no SHA-256"
     if not _SHA256.fullmatch(suite.fingerprint):
         yield "suite.fingerprint: is no SHA-256"
+
+
+def check_own_name(name: str) -> None:
+    """Refuse what nobody may call a model of their own.
+
+    Raises:
+        ScoringError: it is no name, or that of a model that comes with s2lct.
+    """
+    fault = fault_of_model_name(name)
+    if name in BUILT_IN:
+        fault = f"{name!r} is a model that comes with s2lct"
+    if fault:
+        raise ScoringError(
+            f"--name: {fault}",
+            hint="give --name letters, digits, _, . and -, such as --name my-team/my-model",
+        )
 
 
 def fault_of_model_name(name: str) -> str:

@@ -145,7 +145,8 @@ def _identity(result: Result) -> tuple[str, ...]:
     model = result.model
     address = model.endpoint.url if model.endpoint else ""
     name, options = model.name.casefold(), model.options.model_dump_json()
-    return name, model.revision, model.weights_sha256, model.dtype, address, options
+    weights = model.weights_sha256 or model.answers_sha256
+    return name, model.revision, weights, model.dtype, address, options
 
 
 def _precedence(one: SuiteStandings) -> tuple[object, ...]:

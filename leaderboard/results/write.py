@@ -25,7 +25,9 @@ from s2lct.leaderboard.results import record
 from s2lct.leaderboard.results.read import ANSWERS, figures_of, read_result
 from s2lct.leaderboard.scoring.score import Outcomes, SelectionRecord
 
-_IDENTITY = {"name", "revision", "weights_sha256", "options", "dtype", "predictions"}
+_IDENTITY = {
+    *("name", "revision", "weights_sha256", "answers_sha256", "options", "dtype", "predictions")
+}
 _LONGEST_NAME = 100
 _PACKAGES = ("s2lct", "datasets", "numpy", "scipy", "torch", "transformers")
 

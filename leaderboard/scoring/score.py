@@ -24,7 +24,8 @@ from s2lct.leaderboard.models.classifier import Classifier, Function, facts_of
 from s2lct.leaderboard.models.endpoint import EndpointModel
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.models.load import as_classifier
-from s2lct.leaderboard.models.record import ModelRecord, OptionsRecord
+from s2lct.leaderboard.models.network import Network, state_sha256
+from s2lct.leaderboard.models.record import BUILT_IN, ModelRecord, OptionsRecord
 from s2lct.leaderboard.scoring.figures import (
     CapabilityFigures,
     Figures,
@@ -176,7 +177,7 @@ def score(
             probabilities, a text-classification pipeline, a Trainer, a `LanguageModel`, a
             transformers model with ``tokenizer``, or the two as a pair.
         suite: what `load_suite` gives, or takes.
-        name: what results call a model that has no name of its own.
+        name: what results call the model; by default as it is named itself.
         tokenizer: of a transformers model in memory.
         classes: the names of all classes of the model behind a function, in its order; needed where
             it gives numbers or probabilities without names.
@@ -191,16 +192,16 @@ def score(
     Raises:
         ScoringError: model or suite cannot be used as they are; it says which, and what to do.
     """
-    if name is not None and isinstance(model, (str, Path)):
-        raise ScoringError(
-            f"name={name!r} of model {model}, which has one",
-            hint="leave name= out; it is for functions and models in memory",
-        )
     if label_map is None and hasattr(model, "callback_handler"):  # a Trainer
         given = [getattr(each, "label_map", None) for each in model.callback_handler.callbacks]
         label_map = next(filter(None, given), None)
     part, selection = selected(load_suite(suite), capabilities, kind, limit)
     classifier = as_classifier(model, tokenizer=tokenizer, classes=classes)
+    called = classifier.name if name is None else name
+    if called in BUILT_IN and (called != classifier.name or isinstance(classifier, Function)):
+        raise ScoringError(
+            f"name {called!r}: is a model that comes with s2lct", hint="pass another name="
+        )
     file = cache_folder() / FILE if cache is True else cache or None
     endpoint, probabilities = None, None
     asks: LabelPrompt | None = getattr(classifier, "asks", None)
@@ -228,16 +229,32 @@ def score(
         found = probabilities_of(classifier, texts, file)
         labels, label_rule = rule.labels(found), rule_in_words(rule, asks)
         probabilities = rule.folded(found)
+    weights = _weights_of(classifier)
+    answers_sha256 = ""
+    if not weights and endpoint is None:
+        answers_sha256 = fingerprint_of(
+            [[case.id for case in part.with_contrasts], labels.tolist()]
+        )
     record = ModelRecord(
-        name=classifier.name if name is None else name,
-        revision=classifier.revision,
-        weights_sha256=getattr(classifier, "weights_sha256", classifier.fingerprint),
+        name=called,
+        # A revision is one of the model that is called so.
+        revision=classifier.revision if called == classifier.name else "",
+        weights_sha256=weights,
+        answers_sha256=answers_sha256,
         label_rule=label_rule,
         options=OptionsRecord.of(label_map, asks),
         endpoint=endpoint,
         **facts_of(classifier)._asdict(),
     )
     return replace(outcomes_of(record, part, labels, probabilities), selection=selection)
+
+
+def _weights_of(classifier: Any) -> str:
+    """SHA-256 of a model's weights, or what stands for them; empty where there are none here."""
+    known = getattr(classifier, "weights_sha256", None)
+    if known is None and isinstance(classifier, Network):
+        known = state_sha256(classifier.model)
+    return str(classifier.fingerprint if known is None else known)
 
 
 def selected(
