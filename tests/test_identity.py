@@ -22,8 +22,8 @@ from typer.testing import CliRunner
 from s2lct.builder.corpus.collect import with_distinct_names
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.cli.main import app
-from s2lct.errors import ScoringError
-from s2lct.leaderboard.results.read import read_result
+from s2lct.errors import S2lctWarning, ScoringError
+from s2lct.leaderboard.results.read import newest_result, read_result
 from s2lct.leaderboard.results.standings import collect
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import score
@@ -217,3 +217,30 @@ def test_every_model_may_be_given_a_name(suite_folder: Path, tmp_path: Path) -> 
                   ["vader", "--name", "a b"]):  # fmt: skip
         done = CliRunner().invoke(app, [*command, *wrong])
         assert done.exit_code and "--name" in done.output
+
+
+def test_gate_takes_the_newest_result_of_a_model_and_names_the_older(
+    suite_folder: Path, tmp_path: Path
+) -> None:
+    out, asked = tmp_path / "results", ("--suite", str(suite_folder))
+    for seed in range(3):
+        folder = save_tiny_classifier(tmp_path / "model", seed=seed)
+        done = CliRunner().invoke(app, ["score", str(folder), *asked, "--out", str(out)])
+        assert done.exit_code == 0, done.output
+    first, second, third = sorted(out.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+    gate = ["gate", str(out), "--max", "mean=100", "--format", "json"]
+    done = CliRunner().invoke(app, gate)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout.splitlines()[-1])["result"] == str(third)
+    said = " ".join(done.stderr.split())
+    assert "newest" in said and all(path.name in said.replace(" ", "") for path in (first, second))
+    # What was scored last counts, whatever the zone of its clock.
+    told = json.loads(third.read_text())
+    third.write_text(json.dumps(told | {"date": "2020-01-01T23:00:00-12:00"}))
+    first.write_text(json.dumps(json.loads(first.read_text()) | {"date": "2020-01-02T12:00:00Z"}))
+    second.unlink()
+    with pytest.warns(S2lctWarning, match=third.name):
+        assert newest_result(out) == first
+    CliRunner().invoke(app, ["score", "vader", *asked, "--out", str(out)])
+    done = CliRunner().invoke(app, gate)
+    assert done.exit_code == 2 and "several models" in done.output

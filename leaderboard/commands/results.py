@@ -196,7 +196,7 @@ def gate(
     checks pass, 1 where one fails, and 2 where nothing can be checked.
     """
     from s2lct.leaderboard.results import gate as gates
-    from s2lct.leaderboard.results.read import Suites, check_one_suite, read_scored, result_files
+    from s2lct.leaderboard.results.read import Suites, check_one_suite, newest_result, read_scored
 
     try:
         if not (max or min or no_worse_than):
@@ -205,12 +205,7 @@ def gate(
                 hint="add --max LC4=20, --max mean=30, --min consistency=60 or "
                 "--no-worse-than FILE",
             )
-        files = [file for path in (result, no_worse_than) if path for file in result_files([path])]
-        if len(files) != 1 + bool(no_worse_than):
-            raise ScoringError(
-                f"{', '.join(map(str, files))}: several results",
-                hint="name one file; a model that was asked with several prompts has one of each",
-            )
+        files = [newest_result(path) for path in (result, no_worse_than) if path]
         suites = Suites(suite)
         read = [(file, read_scored(file, suites)) for file in files]
         check_one_suite(dict(read))

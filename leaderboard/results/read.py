@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from pydantic import ValidationError
 
-from s2lct.errors import ScoringError
+from s2lct.errors import S2lctWarning, ScoringError
 from s2lct.files import is_folder, regular_bytes
 from s2lct.hub_calls import repository_meant
 from s2lct.labels import LABELS
@@ -40,6 +41,7 @@ ANSWERS = {
 """What a prediction may be: a label, or why there is none."""
 _COLUMNS = ("id", "label", *LABELS)
 _LONGEST_ID = 800  # in bytes
+_MOST_LISTED = 5
 
 
 class Scored(NamedTuple):
@@ -88,6 +90,41 @@ def result_files(paths: Iterable[Path]) -> list[Path]:
         for file in files:
             found.setdefault(file.resolve(), file)
     return list(found.values())
+
+
+def newest_result(path: Path) -> Path:
+    """A result file, or the newest in a folder of results of one model.
+
+    Older results of the model, which was trained anew since, are named in a warning.
+
+    Raises:
+        ScoringError: the folder holds none, or results of several models.
+    """
+    files = result_files([path])
+    if len(files) == 1:
+        return files[0]
+    results = {file: read_result(file) for file in files}
+    models = {(of.model.name, of.model.options.prompt) for of in results.values()}
+    if len(models) > 1:
+        raise ScoringError(
+            f"{path}: holds results of several models ({_listed(files)})",
+            hint="name one file; a model that was asked with several prompts has one of each",
+        )
+    # Dates have whole seconds.
+    *older, newest = sorted(files, key=lambda file: (results[file].moment, file.stat().st_mtime_ns))
+    warnings.warn(
+        f"{newest}: is the newest result of {results[newest].model.name}, and counts; older: "
+        f"{_listed(older)}",
+        S2lctWarning,
+        stacklevel=2,
+    )
+    return newest
+
+
+def _listed(files: Sequence[Path]) -> str:
+    """The names of files, of many the first."""
+    more = f" and {len(files) - _MOST_LISTED} more" if len(files) > _MOST_LISTED else ""
+    return ", ".join(file.name for file in files[:_MOST_LISTED]) + more
 
 
 def check_one_suite(results: Mapping[Path, Scored]) -> None:

@@ -80,6 +80,12 @@ class Result(_Strict):
         """Whether cases of the suite were left out."""
         return self.selection is not None
 
+    @property
+    def moment(self) -> datetime:
+        """When the model was scored; a ValueError where the date is none."""
+        when = datetime.fromisoformat(self.date.replace("Z", "+00:00"))
+        return when if when.tzinfo else when.replace(tzinfo=timezone.utc)
+
 
 # What a stranger's result may not say
 
@@ -95,9 +101,7 @@ def faults_of_words(result: Result) -> Iterator[str]:
             yield f"{where}: holds a control character"
     try:
         question_of(result.model.options)
-        when = datetime.fromisoformat(result.date.replace("Z", "+00:00"))
-        when = when if when.tzinfo else when.replace(tzinfo=timezone.utc)
-        if when > datetime.now(timezone.utc) + _SLOW_CLOCK:
+        if result.moment > datetime.now(timezone.utc) + _SLOW_CLOCK:
             yield f"date: {result.date} lies in the future"
     except ScoringError as error:
         yield f"model.options: {error.problem}"

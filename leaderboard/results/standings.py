@@ -102,7 +102,7 @@ def collect(source: str | Path, suites: Sequence[SuiteCases] = ()) -> Collection
         same = _identity(scored.result)
         kept, other = sorted(
             [(file, scored), models.get(same, (file, scored))],
-            key=lambda one: (one[1].result.date, one[0]),
+            key=lambda one: (one[1].result.moment, one[0]),
             reverse=True,
         )
         models[same] = kept
