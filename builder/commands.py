@@ -12,7 +12,7 @@ import typer
 from pydantic import BeforeValidator, Field, SkipValidation
 
 from s2lct.command import Capabilities, Count, EngineName, RandomSeed, command
-from s2lct.errors import OptionError
+from s2lct.errors import OptionError, require
 from s2lct.labels import PROMPTS
 
 if TYPE_CHECKING:
@@ -173,6 +173,7 @@ def build(
     given = dict(locals())
     from s2lct.builder.pipeline import build_suite
 
+    require(*(("ray",) if engine == "ray" else ()))
     config = _config(given)
     return Built(config, build_suite(config))
 
@@ -265,6 +266,7 @@ def curate(
     for name in ("base_url", "model", "api_key_env", "budget", "answers", "annotator"):
         del given[name]
     config = _config(given)
+    require(*(("openai",) if model else ()))
     key = os.environ[api_key_env] if api_key_env else None
     return curate_corpus(
         config,

@@ -77,22 +77,40 @@ class PublishError(S2lctError):
     """Something cannot be published as it is, or the Hub refused it."""
 
 
+class MissingPackageError(S2lctError):
+    """A package that an extra brings is not installed."""
+
+
 class S2lctWarning(UserWarning):
     """Something that a user may want to know, and that stops nothing."""
 
 
+_PACKAGES = {"sklearn": "scikit-learn"}
+"""Packages that are called otherwise than their modules."""
+
+
 def extra_of(module: str) -> str | None:
     """The extra that brings a module such as ``matplotlib.pyplot``; None if no extra brings it."""
-    package = re.escape(module.partition(".")[0])
+    name = module.partition(".")[0]
+    package = re.escape(_PACKAGES.get(name, name)).replace("_", "[_-]")
     extra = rf"{package or '-'}\b.*\bextra *== *.(?!dev\b)([\w-]+)"
     found = (re.match(extra, line, re.IGNORECASE) for line in requires("s2lct") or [])
     return next((match[1] for match in found if match), None)
 
 
+def missing_package(name: str) -> MissingPackageError:
+    """What to say of a package that an extra brings and that is not installed."""
+    return MissingPackageError(
+        f"the package {name} is not installed", hint=f'pip install "s2lct[{extra_of(name)}]"'
+    )
+
+
 def require(*packages: str) -> None:
-    """Raise an `AnalysisError` unless packages of the extra ``analysis`` are installed."""
+    """Called before anything is computed that needs packages which only extras bring.
+
+    Raises:
+        MissingPackageError: one is not installed.
+    """
     for package in packages:
         if find_spec(package) is None:
-            raise AnalysisError(
-                f"the package {package} is not installed", hint='pip install "s2lct[analysis]"'
-            )
+            raise missing_package(package)

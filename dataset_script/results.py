@@ -12,7 +12,6 @@ from s2lct.command import command
 from s2lct.dataset_script.hub import CreatePr, DryRun, Hub, Publication, require_repo
 from s2lct.errors import PublishError
 from s2lct.leaderboard.results.hub_results import on_hub
-from s2lct.leaderboard.scoring.figures import in_words
 from s2lct.plain_text import plain
 
 if TYPE_CHECKING:
@@ -42,6 +41,8 @@ def publish_results(
                 hint="give one of them",
             )
         contents |= content
+        from s2lct.leaderboard.scoring.figures import in_words
+
         words = in_words(result.overall)
         lines.append(plain(f"{result.model.name} on suite {result.suite.version}: {words}"))
     title = f"Add {len(lines)} result{'s' if len(lines) > 1 else ''}"

@@ -23,9 +23,12 @@ from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 import s2lct
+from s2lct.analysis.judge import Judge
 from s2lct.cli.console import PlainConsole, PlainRecord, errors_shown
 from s2lct.cli.main import app
 from s2lct.errors import extra_of
+from s2lct.leaderboard.models.built_in import WordList
+from s2lct.leaderboard.models.network import SequenceClassifier
 from s2lct.plain_text import plain
 from s2lct.tables import Table
 
@@ -237,6 +240,58 @@ def test_a_reader_that_leaves_gets_no_traceback(suite_folder: Path) -> None:
         )
     assert done.returncode in (0, 1, 128 + signal.SIGPIPE)
     assert done.stderr == ""
+
+
+TABLE = "s2lct-explanations"
+
+
+@pytest.mark.parametrize(
+    ("words", "package", "extra"),
+    [
+        ("explain embedded-3class --suite SUITE --out OUT/x.json", "captum", "analysis"),
+        (
+            f"reproduce {TABLE} --model embedded-3class --suite SUITE --out OUT",
+            "captum",
+            "analysis",
+        ),
+        ("retrain embedded-3class --on LC4 --suite SUITE --out OUT", "accelerate", "analysis"),
+        ("retrain embedded-3class --on LC4 --suite SUITE --out OUT", "sklearn", "analysis"),
+        ("diversity SUITE", "sacrebleu", "analysis"),
+        ("diversity SUITE --html OUT/x.html", "matplotlib", "analysis"),
+        ("study import FILE --key FILE", "krippendorff", "analysis"),
+        ("score vader afinn --suite SUITE --out OUT", "afinn", "baselines"),
+        ("score m --base-url http://127.0.0.1:9/v1 --suite SUITE --out OUT", "openai", "endpoints"),
+        ("score m --base-url http://127.0.0.1:9/v1 --suite SUITE --out OUT", "httpx", "endpoints"),
+        ("score vader --engine ray --suite SUITE --out OUT", "ray", "ray"),
+        ("build --engine ray --out OUT", "ray", "ray"),
+        (
+            "curate --out OUT --annotations OUT/a --base-url http://127.0.0.1:9/v1 --model m",
+            "openai",
+            "endpoints",
+        ),
+    ],
+)
+def test_packages_of_an_extra_are_missed_before_anything_is_computed(
+    words: str,
+    package: str,
+    extra: str,
+    suite_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    for computes in (Judge, WordList, SequenceClassifier):
+        for name in {"labels", "probabilities", "support"} & vars(computes).keys():
+            monkeypatch.setattr(computes, name, lambda *_: pytest.fail("it computes"))
+    (tmp_path / "file").touch()
+    places = {"SUITE": suite_folder, "OUT": tmp_path / "out", "FILE": tmp_path / "file"}
+    for name, path in places.items():
+        words = words.replace(name, str(path))
+    done = run(*words.split(), columns=200)
+    assert done.exit_code == 1, done.output
+    assert re.search(f"the package {package}[a-zS]* is not installed", done.stderr), done.output
+    assert f'pip install "s2lct[{extra}]"' in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]
 
 
 def test_a_missing_extra_is_named_with_the_command_that_installs_it(

@@ -17,7 +17,7 @@ from s2lct.command import (
     Positive,
     command,
 )
-from s2lct.errors import AnalysisError
+from s2lct.errors import AnalysisError, require
 
 if TYPE_CHECKING:
     from s2lct.analysis.explain.report import ExplanationFile
@@ -54,7 +54,7 @@ def explain(
     device: Device = "auto",
 ) -> ExplanationFile:
     """Find the words that hold a model's failures."""
-    from s2lct.analysis.explain.attribution import method_of
+    from s2lct.analysis.explain.attribution import check_packages, method_of
     from s2lct.analysis.explain.report import ExplanationFile, html_page
     from s2lct.analysis.explain.search import THRESHOLD, chosen_failures
     from s2lct.analysis.explain.search import explain as explained
@@ -69,6 +69,7 @@ def explain(
     check_file_out(html, "--html")
     cases = load_suite(suite).select(capability or None)
     judge = Judge(load_model(model, device=device), label_map=meanings)
+    check_packages(judge)
     predicted = judge.labels([case.text for case in cases.cases]).tolist()
     failing = chosen_failures(cases.cases, predicted, limit or None)
     if not failing:
@@ -137,7 +138,6 @@ def retrain(
     from s2lct.analysis.judge import Judge, load_model
     from s2lct.analysis.retrain import Retrainer, html_page
     from s2lct.analysis.training import TrainOptions
-    from s2lct.errors import require
     from s2lct.files import check_folder_out, write_text
     from s2lct.labels import check_label_map
     from s2lct.suite.cases import load_suite

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from s2lct.command import Capabilities, Count, RandomSeed, command
+from s2lct.errors import require
 
 if TYPE_CHECKING:
     from s2lct.analysis.diversity import Comparison
@@ -57,7 +58,6 @@ def diversity(
         table,
     )
     from s2lct.builder.models import load_parser, load_tagger
-    from s2lct.errors import require
     from s2lct.files import check_file_out, write_text
     from s2lct.suite.capability_ids import spelled
     from s2lct.suite.cases import load_suite
@@ -122,7 +122,6 @@ def import_annotations(
     Label consistency, relevance, Krippendorff's α, and the cases they dispute.
     """
     from s2lct.analysis.study import QUESTIONS, evaluate, read_key
-    from s2lct.errors import require
     from s2lct.files import check_file_out, write_text
     from s2lct.suite.annotation import read_annotations
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from s2lct.analysis.explain.words import respelled, words_of
 from s2lct.analysis.judge import Judge
+from s2lct.errors import require
 from s2lct.labels import NEUTRAL, NEUTRAL_BAND, POSITIVE
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.models.network import Network
@@ -23,6 +24,12 @@ STEPS = 20
 def has_gradients(judge: Judge) -> bool:
     """Whether a model is a network whose tokenizer tells where word pieces stand."""
     return isinstance(judge.model, Network) and bool(judge.model.tokenizer.is_fast)
+
+
+def check_packages(judge: Judge) -> None:
+    """Raise a `MissingPackageError` unless what `attribute` needs is installed."""
+    if has_gradients(judge):
+        require("captum")
 
 
 def method_of(judge: Judge) -> str:

@@ -222,6 +222,7 @@ def coverage(inputs: Inputs) -> list[PaperTable]:
 
 def explanations(inputs: Inputs) -> list[PaperTable]:
     """RQ4: the smallest sets of words that hold failures of each capability, model by model."""
+    require("captum")
     inputs.need("model", "suite")
     suite, most = load_suite(str(inputs.suite)), inputs.limit or 5
     filler = MaskedLMFiller()

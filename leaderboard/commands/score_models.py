@@ -21,7 +21,7 @@ from s2lct.command import (
     LabelMap,
     command,
 )
-from s2lct.errors import OptionError, S2lctError, S2lctWarning, ScoringError
+from s2lct.errors import OptionError, S2lctError, S2lctWarning, ScoringError, require
 from s2lct.labels import ENDS, LABELS, PROMPTS, check_label_map
 from s2lct.plain_text import ShortRepr
 
@@ -164,6 +164,7 @@ def score_models(
     for each prompt. Of several models one that cannot be scored is left out with a warning.
     """
     from s2lct.engines import RayEngine
+    from s2lct.leaderboard.models.built_in import WORD_LISTS
     from s2lct.leaderboard.results.given import outcomes_of_predictions
     from s2lct.leaderboard.results.read import read_result
     from s2lct.leaderboard.results.record import check_own_name
@@ -186,6 +187,11 @@ def score_models(
     )
     if name is not None:
         check_own_name(name)
+    require(
+        *(("openai", "httpx") if base_url else ()),
+        *(("ray",) if engine == "ray" else ()),
+        *(WORD_LISTS[model].package for model in models if model in WORD_LISTS and not base_url),
+    )
     meanings = check_label_map(label_map)
     prompts: list[LabelPrompt] = []
     if llm or base_url:
