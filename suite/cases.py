@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -80,7 +80,7 @@ class SuiteCases:
         version: its semantic version; empty if unknown.
         fingerprint: SHA-256 over the rows of the whole suite, computed from them.
         cases: in the suite's order.
-        partial: whether cases of the suite were left out.
+        partial: whether cases or contrasts of the suite were left out.
         contrasts: of cases: their sentences changed so that no label passes both.
     """
 
@@ -164,13 +164,24 @@ class SuiteCases:
                 f"suite {self.name}: no case is left to score",
                 hint="loosen --capability or --limit",
             )
-        ids = {case.id for case in kept}
-        return replace(
-            self,
-            cases=tuple(kept),
-            partial=self.partial or len(kept) < len(self.cases),
-            contrasts=tuple(case for case in self.contrasts if case.seed_id in ids),
+        return self.with_contrasts_of({case.id for case in kept})
+
+    def with_contrasts_of(self, ids: Collection[str]) -> SuiteCases:
+        """The cases that have these ids, and all their contrasts."""
+        contrasts = {case.id for case in self.contrasts if case.seed_id in ids}
+        return self.restricted_to({*ids, *contrasts})
+
+    def restricted_to(self, ids: Collection[str]) -> SuiteCases:
+        """The cases and contrasts that have these ids.
+
+        They are a part of the suite where one of its cases, or one of its contrasts, is not among
+        them: without a contrast that a model gets wrong it would be more consistent than it is.
+        """
+        cases, contrasts = (
+            tuple(case for case in rows if case.id in ids) for rows in (self.cases, self.contrasts)
         )
+        whole = len(cases) == len(self.cases) and len(contrasts) == len(self.contrasts)
+        return replace(self, cases=cases, contrasts=contrasts, partial=self.partial or not whole)
 
 
 def load_suite(

@@ -266,7 +266,14 @@ def test_predictions_score_as_the_model_that_made_them(
         *("--suite", suite_folder, "--out", out),
     )
     (part,) = out.glob("cases*.json")
-    assert read_result(part).overall == one.overall.model_copy(update={"consistency": None})
+    found = read_result(part)
+    assert found.overall == one.overall.model_copy(update={"consistency": None})
+    assert found.partial and str(found.selection) == "without contrasts"
+    few = write(tmp_path / "few.csv", rows[:-1])
+    told = s2lct("score", "--predictions", few, "--suite", suite_folder, "--out", out)
+    assert f"few.csv: lacks 1 of the {len(suite.contrasts)} contrasts" in told
+    (part,) = out.glob("few*.json")
+    assert read_result(part).overall == found.overall
 
 
 def test_rows_must_cover_the_cases_once(suite: SuiteCases, tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ from s2lct.leaderboard.results.read import (
     read_scored,
     recompute,
 )
+from s2lct.leaderboard.results.standings import collect
+from s2lct.leaderboard.results.submission import check
 from s2lct.leaderboard.results.write import repository_path, write_result
 from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.suite.cases import Case, load_suite
@@ -155,6 +157,87 @@ def retabled(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
         changed(lambda told: told["outcomes"].update(facts))(path)
 
     return apply
+
+
+PAIRED = made_suite(
+    CASES,
+    [
+        Case(f"{case.id}-other", case.capability, "counterpart", case.id, f"No {case.text}",
+             frozenset({0}))
+        for case in CASES
+    ],
+    version="3.0.0",
+)  # fmt: skip
+
+
+def without(path: Path, lacking: Callable[[str, str], bool], **selection: Any) -> None:
+    """Leave rows out of a result, by id and label, and say of what part of the suite it is."""
+
+    def fewer(columns: dict[str, Any]) -> None:
+        rows = zip(columns["id"], columns["label"], strict=True)
+        kept = [number for number, row in enumerate(rows) if not lacking(*row)]
+        for name, values in columns.items():
+            columns[name] = [values[number] for number in kept]
+
+    retabled(fewer)(path)
+    if selection:
+        parts = {"capabilities": None, "kind": None, "limit": None} | selection
+        changed(lambda told: told.update(selection=parts))(path)
+
+
+@pytest.mark.parametrize(
+    ("lacking", "selection"),
+    [
+        (lambda id, label: "other" in id and label != "negative", {}),
+        (lambda id, label: "other" in id, {}),
+        (lambda id, label: id == CASES[0].id, {}),
+        (lambda id, label: id in (CASES[0].id, f"{CASES[0].id}-other"), {}),
+        (lambda id, label: "other" in id and label != "negative", {"limit": 9}),
+        (lambda id, label: "LC9" in id or ("other" in id and label != "negative"),
+         {"capabilities": ["LC4"]}),
+        (lambda id, label: id == CASES[0].id, {"limit": 9}),
+    ],
+)  # fmt: skip
+def test_wrong_contrasts_cannot_be_left_out(
+    tmp_path: Path, lacking: Callable[[str, str], bool], selection: dict[str, Any]
+) -> None:
+    folder = suite_at(tmp_path / "paired", PAIRED)
+    failing = {f"{case.id}-other" for case in CASES[::2]}
+    path, whole = (
+        make_result(PAIRED, tmp_path / name, lambda case: case.id in failing, name)
+        for name in ("mine", "other")
+    )
+    assert read_scored(path, Suites([PAIRED])).result.overall.consistency.macro == 0.5
+    without(path, lacking, **selection)
+    for command in (
+        ("report", path),
+        ("gate", path, "--min", "consistency=0"),
+        ("gate", whole, "--no-worse-than", path),
+        ("compare", path, whole),
+        ("compare", whole, path),
+    ):
+        done = run(*command, "--suite", folder)
+        assert done.exit_code and path.with_suffix(".parquet").name in done.stderr, done.output
+        assert "lacks" in done.stderr and not done.stdout
+    (reason,) = check(path, PAIRED).reasons[-1:]
+    assert "lacks" in reason
+    with pytest.raises(ScoringError, match=r"lacks|part of its suite"):
+        collect(path.parent, [PAIRED])
+    with pytest.raises(ScoringError, match="lacks"):
+        recompute(path, Suites([PAIRED]))
+
+
+def test_a_result_without_contrasts_says_so_and_is_no_whole_one(tmp_path: Path) -> None:
+    folder = suite_at(tmp_path / "paired", PAIRED)
+    whole = make_result(PAIRED, tmp_path / "whole", name="whole")
+    part = make_result(PAIRED.restricted_to([case.id for case in CASES]), tmp_path, name="part")
+    scored = read_scored(part, Suites([PAIRED]))
+    assert scored.result.partial and scored.result.overall.consistency is None
+    assert run("gate", whole, "--no-worse-than", part, "--suite", folder).exit_code == 0
+    done = run("gate", part, "--no-worse-than", whole, "--suite", folder)
+    assert done.exit_code == 2 and f"lacks {len(CASES)}" in done.stderr
+    assert "is partial" in " ".join(run("compare", part, whole, "--suite", folder).output.split())
+    assert check(part, PAIRED).reasons
 
 
 def linked(path: Path) -> None:

@@ -202,6 +202,8 @@ def score_models(
     failed: list[str] = []
     if predictions is not None:
         outcomes = outcomes_of_predictions(predictions, chosen, name, meanings)
+        if selection is not None and chosen.contrasts and not outcomes.suite.contrasts:
+            selection = selection.model_copy(update={"contrasts": "none"})
         files.append(write_result(replace(outcomes, selection=selection), out))
     source_of = partial(Source, device=device, dtype=dtype, prompts=tuple(prompts))
     with ExitStack() as stack:

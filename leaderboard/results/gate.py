@@ -133,16 +133,29 @@ def check_no_worse(new: Scored, old: Scored) -> list[Check]:
     tested by itself.
 
     Raises:
-        ScoringError: the new one lacks capabilities, or they have no case in common.
+        ScoringError: the new one lacks cases or contrasts of the earlier one.
     """
-    hint = "score both on the same capabilities and cases"
-    if lacking := sorted(old.result.capabilities.keys() - new.result.capabilities.keys()):
-        raise ScoringError(f"the new result has no {', '.join(lacking)}", hint=hint)
+    lacking = [
+        f"{len(ids):,} of the {len(rows):,} {what} (first {ids[0]})"
+        for what, rows, others in (
+            ("cases", old.outcomes.cases, new.outcomes.cases),
+            ("contrasts", old.outcomes.suite.contrasts, new.outcomes.suite.contrasts),
+        )
+        if (ids := _ids_lacking(rows, others))
+    ]
+    if lacking:
+        raise ScoringError(
+            f"the new result lacks {' and '.join(lacking)} that the earlier one has",
+            hint="score both on the same cases and contrasts",
+        )
     pairs = comparison.paired(old.outcomes, new.outcomes)
-    if not pairs[0]:
-        raise ScoringError("the results have no case in common", hint=hint)
     contrasts = comparison.paired_contrasts(old.outcomes, new.outcomes)
     return [*_compared(*contrasts, consistency=True), *_compared(*pairs, consistency=False)]
+
+
+def _ids_lacking(rows: Sequence[Case], others: Sequence[Case]) -> list[str]:
+    ids = {case.id for case in others}
+    return [case.id for case in rows if case.id not in ids]
 
 
 def _compared(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +50,8 @@ def outcomes_of_predictions(
 
     Args:
         path: a CSV, JSON-lines or Parquet file.
-        suite: the cases that are asked, and contrasts, as far as the file has them all.
+        suite: the cases that are asked, and contrasts; a file without some of these is of a part of
+            the suite, without any.
         name: what the model is called; None to call it as the file.
         label_map: what classes mean; see `labels.check_label_map`.
 
@@ -208,7 +208,7 @@ def _number(cell: Any, name: str, where: str) -> float:
 
 
 def _answered(path: Path, suite: SuiteCases, found: Mapping[int, int]) -> SuiteCases:
-    """The suite as far as it is answered: all cases, and all contrasts or none."""
+    """The suite as far as it is answered: all of it, or its cases without contrasts."""
     cases = len(suite.cases)
     missing = [case for number, case in enumerate(suite.cases) if number not in found]
     if missing:
@@ -217,5 +217,14 @@ def _answered(path: Path, suite: SuiteCases, found: Mapping[int, int]) -> SuiteC
             f"{missing[0].id}: {plain(missing[0].text, _SHOWN)})",
             hint="predict them too, or score a part with --capability or --limit",
         )
-    whole = all(number in found for number in range(cases, len(suite.with_contrasts)))
-    return suite if whole else replace(suite, contrasts=())
+    lacking = [n for n in range(cases, len(suite.with_contrasts)) if n not in found]
+    if not lacking:
+        return suite
+    if len(lacking) < len(suite.contrasts):
+        warnings.warn(
+            f"{path}: lacks {len(lacking):,} of the {len(suite.contrasts):,} contrasts, so that "
+            "there is no consistency; predict them too",
+            S2lctWarning,
+            stacklevel=2,
+        )
+    return suite.restricted_to({case.id for case in suite.cases})

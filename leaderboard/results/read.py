@@ -190,22 +190,37 @@ def read_outcomes(path: Path, result: Result, suite: SuiteCases) -> score.Outcom
         ids: list[str] = table["id"].to_pylist()
         labels = [ANSWERS.get(label, -1) for label in table["label"].to_pylist()]
         row_of = {one: number for number, one in enumerate(ids)}
-        known = [case for case in suite.with_contrasts if case.id in row_of]
-        cases = tuple(case for case in suite.cases if case.id in row_of)
-        if not len(ids) == len(row_of) == len(known):
+        part = suite.restricted_to(row_of)
+        if not len(ids) == len(row_of) == len(part.with_contrasts):
             raise ValueError(f"{result.outcomes.path}: an id is strange, or stands there twice")
-        if not cases or (len(cases) < len(suite.cases) and not result.partial):
-            raise ValueError(f"{result.outcomes.path}: lacks cases of the suite")
+        _check_completeness(result, suite, part)
         if -1 in labels:
             raise ValueError(f"{result.outcomes.path}: a label is none of {', '.join(ANSWERS)}")
-    order = [row_of[case.id] for case in known]
-    contrasts = tuple(case for case in suite.contrasts if case.id in row_of)
-    part = replace(suite, cases=cases, contrasts=contrasts, partial=result.partial)
+    order = [row_of[case.id] for case in part.with_contrasts]
+    part = replace(part, partial=result.partial)
     probabilities: Array | None = None
     if not any(table[label].null_count for label in LABELS):
         columns = [table[label].to_numpy() for label in LABELS]
         probabilities = np.stack(columns, axis=1).astype(np.float64)[order]
     return score.Outcomes(result.model, part, np.array(labels)[order], probabilities)
+
+
+def _check_completeness(result: Result, suite: SuiteCases, part: SuiteCases) -> None:
+    """Refuse a result that lacks cases or contrasts of what it says that it is of.
+
+    That is the whole suite, or a part of its cases with all their contrasts, or with none.
+
+    Which contrasts a model gets wrong is known beforehand; leaving these out raises consistency.
+    """
+    name = result.outcomes.path
+    if not part.cases:
+        raise ValueError(f"{name}: lacks all cases of the suite")
+    if part.partial and not result.partial:
+        lacking = len(suite.with_contrasts) - len(part.with_contrasts)
+        raise ValueError(f"{name}: lacks {lacking:,} of the suite's cases and contrasts")
+    of_cases = suite.with_contrasts_of({case.id for case in part.cases}).contrasts
+    if part.contrasts and part.contrasts != of_cases:
+        raise ValueError(f"{name}: lacks contrasts of its cases, or has contrasts without a case")
 
 
 def _table(path: Path, result: Result, most_rows: int) -> pa.Table:

@@ -135,8 +135,6 @@ def _ranked_result(file: Path, known: Suites, wanted: set[str]) -> Scored:
         )
     suite = known.of(result, file)
     outcomes = read_outcomes(file, result, suite)
-    if len(outcomes.labels) < len(suite.with_contrasts):
-        raise ScoringError(f"{file}: lacks contrasts of its suite", hint="score it again")
     return Scored(with_figures(result, outcomes), outcomes)
 
 

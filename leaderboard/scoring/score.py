@@ -44,19 +44,28 @@ _ANSWER = TypeAdapter(TextAnswer)
 
 
 class SelectionRecord(BaseModel):
-    """What a part of a suite was chosen by; nothing where it was chosen in another way."""
+    """What a part of a suite was chosen by; nothing where it was chosen in another way.
+
+    Attributes:
+        capabilities: that were asked; None for all.
+        kind: of the cases; None for both.
+        limit: most cases of a capability; None for all.
+        contrasts: ``none`` where no contrast was asked; None for those of all the cases.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     capabilities: tuple[str, ...] | None = None
     kind: Literal["seed", "expansion"] | None = None
     limit: int | None = Field(default=None, ge=1)
+    contrasts: Literal["none"] | None = None
 
     def __str__(self) -> str:
         parts = [
             ", ".join(self.capabilities or ()),
             f"{self.kind}s" if self.kind else "",
             f"at most {self.limit} of a capability" if self.limit else "",
+            "without contrasts" if self.contrasts else "",
         ]
         return "; ".join(filter(None, parts)) or "a choice of cases"
 

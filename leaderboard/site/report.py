@@ -102,6 +102,8 @@ def shown_name(result: Result) -> str:
     if len(options) > _LONGEST_OPTIONS:
         options = options[:_LONGEST_OPTIONS] + "…"
     partial = f"partial: {result.overall.cases:,} cases" if result.partial else ""
+    if result.selection and result.selection.contrasts:
+        partial += ", no contrasts"
     return " ".join([result.model.name, *(f"({words})" for words in (options, partial) if words)])
 
 
