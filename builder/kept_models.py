@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache, partial
-from importlib.metadata import version
 from threading import Lock, Thread, main_thread
 from typing import Any, TypeVar
 
@@ -34,7 +33,7 @@ from s2lct.builder.models.shipped import embedded_fingerprint
 from s2lct.builder.records import Extended, Source, Token
 from s2lct.cache import Cache, predictions
 from s2lct.engines import Engine
-from s2lct.identity import source_fingerprint
+from s2lct.identity import predicting_versions, source_fingerprint
 
 AT_ONCE = 64
 """Texts that a worker is asked about together."""
@@ -140,9 +139,9 @@ class KeptModels:
         self.tagger: Tagger = KeptTagger(loaded, engine, cache)
         self.parser: ConstituencyParser = KeptParser(loaded, engine, cache)
         self.mlm: MaskedLanguageModel = KeptMaskedLM(loaded, engine, cache)
-        self._cache = cache
-        versions = [version(name) for name in ("textblob", "vaderSentiment")]
-        self._scorers = f"scores {versions} {source_fingerprint('s2lct.builder.language')}"
+        self._cache, self._engine = cache, engine
+        code = source_fingerprint("s2lct.builder.language")
+        self._scorers = f"scores {predicting_versions()} {code}"
 
     def scores(self, texts: Iterable[str]) -> list[tuple[float, ...]]:
         """What scorers find of texts; see `lexicon.scores`."""
@@ -171,7 +170,8 @@ class KeptModels:
             for source, confirmed in extend([keys[key] for key in missing]):
                 yield key_of[source.text], _CONFIRMED.dump_json(confirmed)
 
-        kept = predictions(self._cache, f"extended {inputs}", list(keys), found)
+        model = f"extended {inputs} {predicting_versions()} {self._engine.device}"
+        kept = predictions(self._cache, model, list(keys), found)
         return {keys[key].text: _CONFIRMED.validate_json(kept[key]) for key in keys}
 
 
@@ -185,6 +185,12 @@ class _Kept:
     def fingerprint(self) -> str:
         """The model's."""
         return self._loaded.fingerprint(self.kind)
+
+    @property
+    def _decides(self) -> str:
+        """What an answer depends on: weights, code that asks, packages, and where they compute."""
+        code = source_fingerprint("s2lct.builder.models")
+        return f"{self.fingerprint} {code} {predicting_versions()} {self._engine.device}"
 
     def _answers(
         self,
@@ -204,9 +210,7 @@ class _Kept:
                 for place, answer in zip(parts[number], made, strict=True):
                     yield missing[place], as_bytes(answer)
 
-        # Whatever an answer depends on: the weights, and the code that asks.
-        key = f"{what} {self.fingerprint} {source_fingerprint('s2lct.builder.models')}"
-        return predictions(self._cache, key, list(asked), answered)
+        return predictions(self._cache, f"{what} {self._decides}", list(asked), answered)
 
 
 class KeptTagger(_Kept):
@@ -256,8 +260,8 @@ class KeptMaskedLM(_Kept):
         def listed(names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
             yield from ((name, json.dumps(self._loaded.mlm.words).encode()) for name in names)
 
-        model = f"words {self.fingerprint} {source_fingerprint('s2lct.builder.models')}"
-        words: list[str] = json.loads(predictions(self._cache, model, ["all"], listed)["all"])
+        of = f"words {self._decides}"
+        words: list[str] = json.loads(predictions(self._cache, of, ["all"], listed)["all"])
         return words
 
     def lengths(self, texts: Sequence[str]) -> list[int]:

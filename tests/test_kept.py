@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from s2lct import identity
 from s2lct.errors import OutputError, ScoringError
+from s2lct.leaderboard.models.classifier import ModelFacts
 from s2lct.leaderboard.scoring import score as scoring
 from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import Case, SuiteCases
@@ -70,6 +72,21 @@ def test_predictions_of_another_model_or_version_do_not_count(
         model.asked.clear()
         score(model, suite_of(*TEXTS), cache=cache)
         assert model.asked == [*TEXTS]
+
+
+def test_predictions_of_other_packages_or_devices_do_not_count(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    score(ByText(), suite_of(*TEXTS), cache=cache)
+    on_gpu, newer = ByText(), ByText()
+    monkeypatch.setattr(ByText, "facts", ModelFacts(device="cuda", dtype="float32"), raising=False)
+    score(on_gpu, suite_of(*TEXTS), cache=cache)
+    assert on_gpu.asked == [*TEXTS]
+    monkeypatch.setattr(identity, "version", lambda name: "9.9" if name == "torch" else "1.0")
+    identity.predicting_versions.cache_clear()
+    score(newer, suite_of(*TEXTS), cache=cache)
+    identity.predicting_versions.cache_clear()
+    assert newer.asked == [*TEXTS]
 
 
 def test_an_interrupted_run_goes_on(cache: Path) -> None:

@@ -88,6 +88,31 @@ def test_an_interrupted_run_goes_on_and_nothing_is_asked_twice(
         assert answers_of(KeptModels(loaded, Killed(loaded, 0), cache)) == plain
 
 
+def test_answers_of_other_packages_or_devices_do_not_count(
+    loaded: LoadedModels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Counting(InProcess[LoadedModels]):
+        device, asks = "cpu", 0
+
+        def map(self, ask: Callable[..., Any], given: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+            self.asks += 1
+            return super().map(ask, given)
+
+    def asks(device: str) -> int:
+        engine = Counting(loaded)
+        engine.device = device
+        with Cache() as cache:
+            answers_of(KeptModels(loaded, engine, cache))
+        return engine.asks
+
+    assert asks("cpu") == asks("H100") == 3
+    assert asks("cpu") == asks("H100") == 0
+    for package in ("torch", "spacy", "benepar", "tokenizers", "transformers"):
+        known = {"torch": "2.13.0"} | {package: "9.9"}
+        monkeypatch.setattr("s2lct.builder.kept_models.predicting_versions", lambda v=known: v)
+        assert asks("cpu") == 3
+
+
 @settings(max_examples=20)
 @given(st.lists(st.sampled_from(sorted(REQUESTS, key=str)), max_size=40), st.data())
 def test_fillings_depend_on_their_text_and_its_words_alone(

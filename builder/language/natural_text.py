@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import cast
 
 from s2lct.cache import Cache, predictions
-from s2lct.identity import source_fingerprint
+from s2lct.identity import predicting_versions, source_fingerprint
 from s2lct.plain_text import words
 
 WORTH_A_PROCESS = 2_000
@@ -125,7 +125,8 @@ def all_restored(texts: Sequence[str], meanwhile: Callable[[], object] = lambda:
                     found = json.loads(child.stdout)
         yield from ((text, plain.encode()) for text, plain in zip(missing, found, strict=True))
 
-    rules = f"natural text {source_fingerprint('s2lct.builder.language')}"
+    code = source_fingerprint("s2lct.builder.language")
+    rules = f"natural text {code} {predicting_versions()}"
     with Cache() as cache:
         kept = predictions(cache, rules, texts, made, kept_at_once=len(texts))
     return [kept[text].decode() for text in texts]

@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from functools import cache
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from s2lct.builder.language.lexicon import subjectivity, textblob, vader
 from s2lct.builder.models import same_lengths
 from s2lct.builder.models.shipped import ENCODER_SHA256, SHA256
 from s2lct.cache import Cache, predictions
-from s2lct.identity import source_fingerprint
+from s2lct.identity import predicting_versions, source_fingerprint
 from s2lct.labels import Label
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ def _sign(label: Label) -> int:
 
 def opinions(texts: Sequence[str]) -> dict[str, Opinion]:
     """The opinion of each text; what was asked before is looked up."""
-    versions = [version(name) for name in ("textblob", "vaderSentiment")]
+    versions = predicting_versions()
     code = source_fingerprint("s2lct.builder.models", "s2lct.builder.language")
     model = f"opinions {versions} {SHA256['sentiment_3class.safetensors']} {ENCODER_SHA256} {code}"
     with Cache() as kept:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from s2lct.cache import FILE, Cache, predictions
 from s2lct.errors import ScoringError
 from s2lct.files import cache_folder
-from s2lct.identity import fingerprint_of, source_fingerprint
+from s2lct.identity import fingerprint_of, predicting_versions, source_fingerprint
 from s2lct.labels import LABELS, Label, check_label_map
 from s2lct.leaderboard.answers import label_rules as rules
 from s2lct.leaderboard.answers.label_rules import Labels
@@ -328,7 +328,11 @@ def _predictions(
     code = (
         "" if isinstance(model, EndpointModel) else source_fingerprint("s2lct.leaderboard.models")
     )
-    key = fingerprint_of([code, model.fingerprint, classes])
+    key_parts: list[Any] = [code, model.fingerprint, classes]
+    if not isinstance(model, EndpointModel):
+        facts = facts_of(model)
+        key_parts += [predicting_versions(), facts.device, facts.dtype]
+    key = fingerprint_of(key_parts)
     ask = partial(_predicted, model)
     with Cache(cache) as kept:
         if not isinstance(model, EndpointModel):
