@@ -70,31 +70,34 @@ def show_scores(scores: score_models.Scores, *, format: Format = "table") -> Non
 )
 def show_report(results: list[Result]) -> None:
     """Figures side by side, and the words that broke each model."""
-    from s2lct.leaderboard.site.report import best_first, by_suite, shown_name
+    from s2lct.leaderboard.results.shown_names import ShownNames
+    from s2lct.leaderboard.site.report import best_first, by_suite
 
     suites = by_suite(results)
     for group in suites:
-        if len(suites) > 1:
-            console.rule(f"Suite {group[0].suite.name}", align="left")
         show_results(group)
-    for result in (result for group in suites for result in best_first(group)):
-        words = ", ".join(
-            f"{word.item} ({word.pass_to_fail} of {word.expansions})"
-            for word in result.flipping_words[:5]
-        )
-        console.print(f"{shown_name(result)}: pass-to-fail words: {words or 'none'}")
+    for group in suites:
+        names = ShownNames(group)
+        for result in best_first(group):
+            words = ", ".join(
+                f"{word.item} ({word.pass_to_fail} of {word.expansions})"
+                for word in result.flipping_words[:5]
+            )
+            console.print(f"{names(result)}: pass-to-fail words: {words or 'none'}")
 
 
 def show_results(results: Sequence[Result]) -> None:
     """Tables of results on one suite, and warnings of models that hardly read the cases."""
-    from s2lct.leaderboard.site.report import one_label_warning, results_tables, shown_name
+    from s2lct.leaderboard.results.shown_names import ShownNames
+    from s2lct.leaderboard.site.report import one_label_warning, results_tables
 
+    names = ShownNames(results)
     for table in results_tables(results):
         console.print(table)
         console.print()
     for result in results:
         if warning := one_label_warning(result):
-            console.print(f"{shown_name(result)}: {warning}", style="yellow")
+            console.print(f"{names(result)}: {warning}", style="yellow")
 
 
 @SCORING.shows(holding.compare, "s2lct compare results/vader.json results/afinn.json")
@@ -102,6 +105,7 @@ def show_comparison(
     compared: holding.Compared, *, first: Path, second: Path, format: Format = "table"
 ) -> None:
     """A table of differences, and on what cases they rest."""
+    from s2lct.leaderboard.results.shown_names import ShownNames
     from s2lct.leaderboard.site.report import comparison_tables
 
     if format == "json":
@@ -113,7 +117,7 @@ def show_comparison(
                 f"{path} is partial ({result.selection}): the comparison is of the "
                 f"{compared.cases:,} cases that both have, not of the suite."
             )
-    first_name, second_name = (result.model.name for result in compared.results)
+    first_name, second_name = map(ShownNames(compared.results), compared.results)
     for table in comparison_tables(
         first_name, second_name, compared.failures, compared.consistency
     ):

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.table import Table as RichTable
+    from rich.text import Text as RichText
 
 _STYLES = ("bold", "dim")
 _ANY_WIDTH = 10_000
@@ -27,9 +28,9 @@ class Cell:
 
     Attributes:
         text: the figure as it is shown.
-        small: what stands below it on a page, such as an interval.
+        small: what stands below it, such as an interval; of heads on a page alone.
         title: what a page shows where somebody points at it.
-        kind: its class on a page; ``bold`` and ``dim`` are shown in the terminal too.
+        kind: its classes on a page; ``bold`` and ``dim`` are shown in the terminal too.
         strength: how strongly a page colours it, in [0, 1]; None for no colour.
         value: what a CSV file has in place of the text.
     """
@@ -110,26 +111,35 @@ class Table:
         from rich.text import Text
 
         numbers = [*range(self.names), *block]
+        heads = {number: as_cell(self.columns[number]).text for number in numbers}
+        most = max(head.count("\n") for head in heads.values())
         drawn = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
         for number in numbers:
             is_name = number < self.names
-            lines = [line for row in self.rows for line in as_cell(row[number]).text.split("\n")]
+            cells = [as_cell(row[number]) for row in self.rows]
+            lines = [line for cell in cells for line in (*cell.text.split("\n"), cell.small)]
             longest = max(map(cell_len, lines), default=0)
             drawn.add_column(
-                Text(as_cell(self.columns[number]).text, style="bold"),
+                # Heads stand low, and what is in a row begins on its first line.
+                Text("\n" * (most - heads[number].count("\n")) + heads[number], style="bold"),
                 justify="left" if is_name else "right",
                 overflow="fold",
                 min_width=None if is_name else longest,
                 max_width=int(_WIDEST_NAME * width / self.names)
                 if is_name
                 else max(longest, _WIDEST_HEAD),
-                vertical="bottom",
             )
         for row in self.rows:
-            cells = [as_cell(row[number]) for number in numbers]
-            styles = [cell.kind if cell.kind in _STYLES else "" for cell in cells]
-            drawn.add_row(*(Text(c.text, style=s) for c, s in zip(cells, styles, strict=True)))
+            drawn.add_row(*(_as_text(as_cell(row[number])) for number in numbers))
         return drawn
+
+
+def _as_text(cell: Cell) -> RichText:
+    from rich.text import Text
+
+    style = next((style for style in _STYLES if style in cell.kind.split()), "")
+    text = Text(cell.text, style=style)
+    return text.append(f"\n{cell.small}", style="dim") if cell.small else text
 
 
 def as_cell(cell: str | Cell) -> Cell:

@@ -30,6 +30,8 @@ def publish_results(
     dry_run: DryRun = False,
 ) -> list[str]:
     """Publish result files, each checked against its cases."""
+    from s2lct.leaderboard.scoring.figures import in_words
+
     require_repo("--to", to)
     contents: dict[str, bytes] = {"README.md": render("results_card.md", repo=to).encode()}
     lines: list[str] = []
@@ -41,8 +43,6 @@ def publish_results(
                 hint="give one of them",
             )
         contents |= content
-        from s2lct.leaderboard.scoring.figures import in_words
-
         words = in_words(result.overall)
         lines.append(plain(f"{result.model.name} on suite {result.suite.version}: {words}"))
     title = f"Add {len(lines)} result{'s' if len(lines) > 1 else ''}"

@@ -18,7 +18,7 @@ MOST_LINES = {
     "core": 2_300,
     "suite": 2_400,
     "builder": 11_600,
-    "leaderboard": 7_100,
+    "leaderboard": 7_250,
     "analysis": 5_300,
     "dataset_script": 1_100,
     "cards cli": 1_100,

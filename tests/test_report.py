@@ -6,6 +6,7 @@ import html
 import io
 import re
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +17,22 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app
+from s2lct.leaderboard.models.endpoint import EndpointUse
 from s2lct.leaderboard.results.comparison import compare
 from s2lct.leaderboard.results.read import Scored, Suites, read_scored
 from s2lct.leaderboard.results.write import write_result
+from s2lct.leaderboard.site.examples import marked
 from s2lct.leaderboard.site.report import (
     comparison_tables,
     html_report,
-    marked,
+    models_table,
     results_tables,
 )
+from s2lct.leaderboard.site.words import FEW_WORDS, LEAD_WORDS
 from s2lct.suite.cases import Case
 
 WIDTH = 80
+TODAY = datetime.now(timezone.utc).date().isoformat()
 LONG = "cardiffnlp/twitter-roberta-base-sentiment-latest"
 NAMES = [LONG, "vader", "afinn", "x" * 74, "embedded-2class", "a/b", "c/d", "e/f", "textblob"]
 PASSES = {f"LC{n}": {n % 3} if n % 4 else {1, 2} for n in range(1, 12)}
@@ -101,7 +106,14 @@ def test_tables_of_any_number_of_models_fit_80_columns_whole(count: int, tmp_pat
         assert percent(result.overall.failure_rate.macro) in text
         for of in result.capabilities.values():
             assert percent(of.all.failure_rate) in text
-    assert "(always-neutral)" in text and "=chance" in text
+            assert of.consistency is None or f"{100 * of.consistency.ci[0]:.0f}–" in text
+    assert "(always-neutral)" in text and "bestconstant" in text
+    # Why consistency leads, and on what its figures rest.
+    told = " ".join(" ".join(lines).split())
+    assert LEAD_WORDS in told and FEW_WORDS in told and "LC4*" in text
+    assert told.startswith(f"Suite mine, version 1.0.0: 264 cases and 12 pairs; scored {TODAY}")
+    assert ("its pass-to-fail is 0 by construction" in told) == (count > 1)
+    assert ("trained on SST's train split" in told) == (count > 2)
 
 
 @pytest.mark.parametrize("count", [2, 5])
@@ -111,15 +123,22 @@ def test_the_page_has_the_figures_of_the_results(count: int, tmp_path: Path) -> 
     tables = page_tables(html_report(found))
     (head, *rows) = tables["Failure rates by capability"]
     cells = {(row[0], name): cell for row in rows for name, cell in zip(head, row, strict=True)}
-    (means, *of_means) = tables["Means"]
-    shares = [float(row[means.index("consistency % (macro)")].split()[0]) for row in of_means]
+    (means, *of_means) = tables["All capabilities together"]
+    shares = [float(row[means.index("consistency macro % ↑")].split()[0]) for row in of_means]
     assert shares == sorted(shares, reverse=True)
     for one in found:
         result = one.result
         name = result.model.name
         (row,) = [row for row in of_means if row[0] == name]
         mean = percent(result.overall.failure_rate.macro)
-        assert dict(zip(means, row, strict=True))["failure rate % (macro)"].split()[0] == mean
+        assert dict(zip(means, row, strict=True))["failure macro % ↓"].split()[0] == mean
+        rate, right = result.overall.failure_rate, result.overall.consistency
+        assert right is not None and row[means.index("micro % ↑")] == (
+            f"{percent(right.micro)} {right.right}/{right.pairs}"
+        )
+        assert row[means.index("micro % ↓")].split() == [
+            percent(rate.micro), f"{rate.failures}/{rate.cases}",
+        ]  # fmt: skip
         alone = {row[0].split()[0]: row for row in tables[name][1:]}
         for capability, of in result.capabilities.items():
             low, high = (f"{100 * bound:.0f}" for bound in of.all.ci)
@@ -129,9 +148,11 @@ def test_the_page_has_the_figures_of_the_results(count: int, tmp_path: Path) -> 
                 if {capability, name} == {*key[0].split()[:1], *key[1].split()[:1]}
             ]  # fmt: skip
             assert both == cell
-            assert percent(of.seed.failure_rate) in " ".join(alone[capability][3].split())
+            few = "*" * (capability == "LC4")  # the one that has contrasts
+            assert percent(of.seed.failure_rate) in " ".join(alone[capability + few][4].split())
         share = result.capabilities["LC4"].consistency
-        assert share is not None and alone["LC4"][1].startswith(percent(share.share))
+        assert share is not None and alone["LC4*"][1].startswith(percent(share.share))
+        assert alone["LC4*"][2] == "12"
 
 
 def test_examples_show_the_worst_first_with_what_was_inserted(tmp_path: Path) -> None:
@@ -162,6 +183,69 @@ def test_a_comparison_says_its_verdict_first_and_fits_80_columns(first: str, sec
             str(one.cases), str(one.families), *map(percent, one.rates),
             str(one.first_only), str(one.second_only),
         ]  # fmt: skip
+
+
+def test_a_failing_pair_stands_beside_the_figure_that_leads(tmp_path: Path) -> None:
+    other = made_suite(CASES, CONTRASTS, version="1.0.1")
+    contrasts = [2] * 3 + [0] * 9  # of the first three contrasts it misses that nothing is denied
+    labels = [*(min(case.passes) for case in CASES), *contrasts]
+    path = write_result(make_outcomes(other, name="org/one", labels=labels), tmp_path)
+    page = html_report([read_scored(path, Suites([other]))])
+    first = " ".join(page.partition("Examples, hardest")[2].partition("</details>")[0].split())
+    text = re.sub(r" +", " ", html.unescape(re.sub(r"<[^>]+>", " ", first)))
+    assert "gets 9 of 12 pairs of a case and its contrast right" in text
+    assert (
+        "Film 0 of LC4 & seed also. predicted neutral ✓, passes neutral or positive "
+        "Other 0. predicted positive ✗, passes negative"
+    ) in text.replace("  ", " ")
+    assert "9 of 12 pairs" in page and "(75.0 %, micro)" in page
+    assert "Failure rates by capability</h2></summary>" in page  # behind a switch
+    assert f"scored {TODAY}" in page and LEAD_WORDS in page
+
+
+def test_two_models_of_one_name_are_told_apart_everywhere(tmp_path: Path) -> None:
+    paths = [
+        written("./model", tmp_path / one, weights_sha256=one * 64, labels=[n] * len(CASES))
+        for n, one in enumerate("ab")
+    ]
+    suite = suite_at(tmp_path, SUITE)
+    files = [*map(str, paths), "--suite", suite]
+    page = tmp_path / "page.html"
+    done = CliRunner().invoke(app, ["report", *files, "--html", str(page)])
+    assert done.exit_code == 0, done.output
+    compared = CliRunner().invoke(app, ["compare", *files])
+    for text in (done.stdout, page.read_text(), compared.stdout):
+        for one in "ab":
+            assert f"./model [weights {one * 8}]" in " ".join(text.split())
+
+
+def test_how_predictions_were_obtained_stands_in_the_report(tmp_path: Path) -> None:
+    use = EndpointUse(
+        url="https://x.example/v1", model_reported="m", temperature=None, seed=None, max_tokens=9,
+        requests=1, prompt_tokens=1, completion_tokens=1, first_day=TODAY, last_day=TODAY,
+    )  # fmt: skip
+    given = {"file": "mine.csv", "sha256": "0" * 64}
+    served = {"endpoint": use, "revision": "", "weights_sha256": ""}
+    paths = [written("org/served", tmp_path, **served), written("a/b", tmp_path)]
+    paths.append(written("org/mine", tmp_path, predictions=given))
+    found = scored(*paths)
+    lines = [line.strip() for line in printed(models_table([one.result for one in found]))]
+    below = {line.split()[0]: lines[n + 1] for n, line in enumerate(lines[:-1]) if line}
+    assert below["org/served"].startswith("endpoint") and "predictions file" in " ".join(lines)
+    assert not below["a/b"].startswith(("endpoint", "predictions"))
+    page = html_report(found)
+    assert "Answers of the endpoint https://x.example/v1" in page
+    assert "Predictions from the file mine.csv" in page
+
+
+@pytest.mark.parametrize("word", ["x" * 5_000, "<b>" * 2_000, "(" * 5_000])
+def test_a_text_without_end_is_cut_and_none_is_markup(word: str, tmp_path: Path) -> None:
+    cases = [Case("a", "LC4", "seed", "a", word, frozenset({0}))]
+    cases.append(Case("b", "LC4", "expansion", "a", f"{word} {word}", frozenset({0}), (word,)))
+    suite = replace(made_suite(cases), name=word[:4_000])
+    path = make_result(suite, tmp_path, lambda case: True, label_rule=word)
+    page = html_report([read_scored(path, Suites([suite]))])
+    assert word[:500] not in page and "<b><b>" not in page
 
 
 def test_results_on_several_suites_stand_below_each_other(tmp_path: Path) -> None:

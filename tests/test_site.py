@@ -6,17 +6,24 @@ import csv
 import json
 import re
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from made_up_results import make_outcomes, suite, write
 
+from s2lct.files import sha256_of
+from s2lct.leaderboard.models.endpoint import EndpointUse
 from s2lct.leaderboard.results.comparison import compare, shown_p
 from s2lct.leaderboard.results.standings import Collection, Standing, collect
 from s2lct.leaderboard.results.write import write_result
-from s2lct.leaderboard.site.site import build_site
+from s2lct.leaderboard.site.site import _SIGNS, build_site, packed_answers
+from s2lct.leaderboard.site.words import BETTER_WORDS, FEW_WORDS, LEAD_WORDS
 
 HOSTILE = (
     "</script><img src=x onerror=window.pwned=1><script>window.pwned=1</script>${window.pwned=1}"
@@ -24,6 +31,11 @@ HOSTILE = (
 FORMULA = "=HYPERLINK(0)"
 # No result file may name a model so; what shows names bears them all the same.
 NAMES = {f"org/{'x' * (len(name) - 4)}": name for name in (FORMULA, HOSTILE)}
+ENDPOINT = EndpointUse(
+    url="https://x.example/v1", model_reported="m", temperature=None, seed=None, max_tokens=9,
+    requests=1, prompt_tokens=1, completion_tokens=1, first_day="2026-01-01", last_day="2026-01-01",
+)  # fmt: skip
+TODAY = datetime.now(timezone.utc).date().isoformat()
 NOW, BEFORE = suite("1.1.0"), suite("1.0.0")
 
 
@@ -34,7 +46,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write("org/good", 0.05, now, folder, parameters=4_000_000, licence="mit")
     write("org/fair", 0.3, now, folder, parameters=110_000_000, licence="apache-2.0")
     formula, hostile = NAMES
-    write(formula, 0.5, now, folder)
+    write(formula, 0.4, now, folder)
     write(hostile, 0.8, now, folder, licence="<u>mine</u>")
     write("org/older", 0.4, BEFORE, folder)
     return folder
@@ -84,7 +96,8 @@ def test_the_board_ranks_the_newest_suite_alone(site: Path, visit: Any) -> None:
     }
     assert board.column(0)[-1] == HOSTILE
     told = board.tab.locator("main").inner_text()
-    assert "4 models on suite 1.1.0: 120 cases (60 seeds, 60 expansions" in told
+    fingerprint = f"(fingerprint {suite_id(site)}), scored {TODAY}"
+    assert f"4 models on suite 1.1.0 {fingerprint}: 120 cases (60 seeds, 60 expansions" in told
     board.tab.get_by_role("link", name="suite 1.0.0, 1 model").click()
     board.tab.get_by_text("1 model on suite 1.0.0").wait_for()
     assert board.names() == ["org/older"]
@@ -93,7 +106,7 @@ def test_the_board_ranks_the_newest_suite_alone(site: Path, visit: Any) -> None:
 @pytest.mark.browser
 def test_every_column_sorts_both_ways_and_by_keyboard(site: Path, visit: Any) -> None:
     board = visit(address(site))
-    board.tab.get_by_label("chance rows").uncheck()
+    board.tab.get_by_label("constant, random").uncheck()
     headings = board.headings()
     for number, heading in enumerate(headings):
         cell, button = board.tab.locator("thead th").nth(number), "thead th button"
@@ -108,10 +121,12 @@ def test_every_column_sorts_both_ways_and_by_keyboard(site: Path, visit: Any) ->
         assert [way[: len(known[0])] for way in (one_way, other_way)] == known, heading
         assert (known[0][0], known[0][-1]) == (known[1][-1], known[1][0]), heading
     board.tab.get_by_role("button", name="LC9").click()
-    rates = [float(text) for text in board.column(board.place("LC9"))]
+    # The interval stands below the rate.
+    rates = [float(text.split()[0]) for text in board.column(board.place("LC9,"))]
     assert rates == sorted(rates) and rates[0] < rates[-1]
     board.tab.get_by_role("button", name="LC9").click()
-    assert [float(text) for text in board.column(board.place("LC9"))] == rates[::-1]
+    again = [float(text.split()[0]) for text in board.column(board.place("LC9,"))]
+    assert again == rates[::-1]
 
 
 @pytest.mark.browser
@@ -138,8 +153,13 @@ def test_consistency_leads_the_board_where_there_are_contrasts(
     build_site(collect(tmp_path, [of]), tmp_path / "site")
     board = visit(address(tmp_path / "site"))
     headings = board.tab.locator("thead th").all_inner_texts()
-    number = headings.index("Consistency")
+    number = headings.index("Consistency, macro ↑")
     assert number == 2
+    text = " ".join(board.tab.locator("main").inner_text().split())
+    assert f"{LEAD_WORDS}." in text and f"{BETTER_WORDS}." in text and f"{FEW_WORDS}." in text
+    # A pair whose case alone the first model answers right stands beside its rank.
+    pair = board.tab.locator("li.pair").first.inner_text()
+    assert pair.count("org/reads said positive ✓") == 1 and "org/reads said positive ✗" in pair
     # org/evades fails fewer cases, and is the last of the models all the same.
     assert board.names() == ["org/reads", "org/evades"]
     told = dict(zip(board.column(0), board.column(number), strict=True))
@@ -147,9 +167,18 @@ def test_consistency_leads_the_board_where_there_are_contrasts(
     assert told == {f"always-{one}": "0.0" for one in ("negative", "neutral", "positive")} | {
         "random": "22.2"
     }
-    board.tab.get_by_label("Capabilities on").select_option("consistency")
-    assert board.column(board.place("LC4"))[0] == "75.0"
-    assert set(board.column(board.place("LC9"))) == {"–"}
+    # Columns and the plot show what ranks, failure rates behind a switch.
+    assert "LC4, 20 pairs" in board.headings()[board.place("LC4,")] and "*" in str(board.headings())
+    assert board.column(board.place("LC4,"))[0].split() == ["75.0", "53–89"]
+    assert set(board.column(board.place("LC9,"))) == {"–"}
+    figure = board.tab.locator("figure")
+    assert "Consistency" in figure.locator("svg").get_attribute("aria-label")
+    assert "random 22.2 %" in figure.inner_text()
+    board.tab.get_by_label("Capabilities by").select_option("all")
+    assert board.column(board.place("LC9,"))[0].split()[0] == "100.0"
+    assert "Failure rate" in figure.locator("svg").get_attribute("aria-label")
+    assert "best constant answer (always-negative) 33.3 %" in figure.inner_text()
+    board.tab.get_by_label("Capabilities by").select_option("consistency")
     for name in ("org/reads", "org/evades"):
         board.tab.get_by_label(f"Compare {name}").check()
     board.tab.get_by_role("link", name="Compare the two").click()
@@ -157,9 +186,11 @@ def test_consistency_leads_the_board_where_there_are_contrasts(
     board.tab.get_by_text("better on 0, worse on 1, undecided on 2 by failure rates").wait_for()
     board.tab.go_back()
     board.tab.get_by_role("link", name="org/reads").click()
-    board.tab.get_by_text("75.0 % [").wait_for()
+    board.tab.get_by_text("macro 75.0 % [").wait_for()
     headings = board.tab.locator("thead th").all_inner_texts()
-    assert board.column(headings.index("Consistency")) == ["–", "75.0", "–"]
+    # Worst first, by what ranks; what has no contrasts stands behind.
+    assert board.column(headings.index("Consistency ↑")) == ["75.0\n53–89", "–", "–"]
+    assert board.column(headings.index("Pairs")) == ["20*", "–", "–"]
     assert "Consistency" not in visit(address(site)).tab.locator("body").inner_text()
 
 
@@ -202,19 +233,20 @@ def test_one_answer_and_chance_are_told_on_every_page(visit: Any, tmp_path: Path
     board = visit(address(tmp_path / "out"))
     (row,) = [one for one in board.column(0) if "org/no" in one]
     assert "answers negative to 100.0 % of the cases" in row
-    assert board.tab.locator("figure svg line.chance").count() == 1
-    assert "chance 33.3 %" in board.tab.locator("figure").inner_text()
-    board.tab.get_by_label("Capabilities on").select_option("seeds")
-    place = board.place("LC4")
+    told = board.tab.locator("figure").inner_text()
+    assert "best constant answer (always-negative) 33.3 %" in told and "random 55.6 %" in told
+    board.tab.get_by_label("Capabilities by").select_option("seeds")
+    place = board.place("LC4,")
     good = next(row for row in rows if row["model"] == "org/good")
     assert board.column(place)[0] == f"{100 * good['LC4_seeds']:.1f}"
-    board.tab.get_by_label("chance rows").uncheck()
+    board.tab.get_by_label("constant, random").uncheck()
     assert len(board.column(0)) == 2
     board.tab.get_by_role("link", name="org/no").click()
     board.tab.locator("h1", has_text="org/no").wait_for()
     facts = "\n".join(board.tab.locator("dl").all_inner_texts())
     assert "answers negative to 100.0 %" in facts
-    assert "0.00 (1 is no failure, 0 is always-negative, 33.3 %)" in facts
+    constant = "best constant answer (always-negative), 33.3 %"
+    assert f"0.00 (1 is no failure, 0 is the {constant})" in facts
     board.tab.goto(address(tmp_path / "out", suite_id(tmp_path / "out"), "capability", "LC4"))
     board.tab.get_by_text("always-neutral 0.0 %").wait_for()
     assert "random 33.3 %" in board.tab.locator("figure").inner_text()
@@ -242,7 +274,7 @@ def test_two_models_are_compared_down_to_cases(
             one.cases, one.first_only, one.second_only,
         ]  # fmt: skip
         assert float(cells[6]) == shown_p(one.adjusted)
-        assert cells[7] == "org/good is better"
+        assert cells[7] == "org/good"
     assert "org/good: better on 3, worse on 0, undecided on 0" in tab.locator("main").inner_text()
     tab.get_by_role("button", name="Cases of LC9").click()
     only = tab.locator("section", has=tab.get_by_text("Only org/good fails")).first
@@ -279,7 +311,7 @@ def test_a_model_has_its_page_and_a_wrong_address_says_so(site: Path, visit: Any
     board = visit(address(site))
     board.tab.get_by_role("link", name=HOSTILE).click()
     board.tab.locator("h1", has_text=HOSTILE).wait_for()
-    assert "<u>mine</u>" in board.tab.locator("dl").last.inner_text()
+    assert "<u>mine</u>" in "".join(board.tab.locator("dl").all_inner_texts())
     lost = visit(address(site, suite_id(site), "capability", "LC99"))
     assert "nothing under that address" in lost.tab.get_by_role("status").inner_text()
     assert len(lost.names()) == 4
@@ -314,3 +346,75 @@ def test_the_page_holds_no_address_and_is_the_same_again(
     assert "http://" not in content.replace("http://www.w3.org/2000/svg", "")
     assert "https://" not in content
     assert content.count("<script") == 2 and "<img" not in content
+
+
+def weights(letter: str) -> dict[str, str]:
+    return {"weights_sha256": letter * 64, "revision": letter * 40}
+
+
+@pytest.mark.browser
+def test_a_row_says_how_it_was_obtained_and_equal_names_are_told_apart(
+    tmp_path: Path, visit: Any
+) -> None:
+    of = suite("1.0.0")
+    write("org/model", 0.1, of, tmp_path / "1", licence="mit", **weights("a"))
+    again = write("org/model", 0.2, of, tmp_path / "2", licence="mit", **weights("b"))
+    write("0rg/mode1", 0.3, of, tmp_path, **weights("c"))
+    served = {"endpoint": ENDPOINT, "revision": "", "weights_sha256": ""}
+    write("org/served", 0.4, of, tmp_path, **served)
+    build_site(collect(tmp_path, [of], {sha256_of(again)}), tmp_path / "site")
+    board = visit(address(tmp_path / "site"))
+    twins = [f"org/model [weights {letter * 8}]" for letter in "ab"]
+    assert {*board.names()} == {*twins, "0rg/mode1", "org/served"}
+    text = board.tab.locator("main").inner_text()
+    assert "looks like org/model" in text and "looks like 0rg/mode1" in text
+    assert "asked every case" not in text and "How obtained says" in text
+    board.tab.get_by_label("constant, random").uncheck()
+    how = dict(zip(board.names(), board.column(board.place("How")), strict=True))
+    assert how == {
+        twins[0]: "as submitted",
+        twins[1]: "rescored",
+        "0rg/mode1": "as submitted",
+        "org/served": "endpoint",
+    }
+    # What nobody compared with the model is shown as a statement; an endpoint borrows no link.
+    stated = board.tab.locator("tbody tr", has=board.tab.locator("td.stated"))
+    assert stated.count() == 3
+    links = board.tab.locator("a.hub").evaluate_all("links => links.map(link => link.href)")
+    assert len(links) == 3 and not any(link.endswith("org/served") for link in links)
+    board.tab.get_by_role("link", name=twins[0]).click()
+    board.tab.get_by_role("heading", name="As the submitter states it").wait_for()
+    board.tab.go_back()
+    board.tab.get_by_role("link", name=twins[1]).click()
+    board.tab.get_by_role("heading", name="Compared when the model was asked again").wait_for()
+    rows = json.loads((tmp_path / "site" / "leaderboard.json").read_text("utf-8"))
+    assert {row["obtained"] for row in rows} == {"as submitted", "rescored", "endpoint", None}
+
+
+@given(st.lists(st.integers(0, 4), max_size=45))
+def test_packed_answers_are_read_as_they_were(labels: list[int]) -> None:
+    """As the page reads them: ten answers of five kinds in four signs."""
+    said = packed_answers(np.array(labels, dtype=np.int64))
+    answers: list[int] = []
+    for place in range(0, len(said), 4):
+        value = 0
+        for sign in said[place : place + 4]:
+            value = value * 64 + _SIGNS.index(sign)
+        answers += [value // 5**power % 5 for power in range(10)]
+    assert answers[: len(labels)] == labels and not any(answers[len(labels) :])
+
+
+@pytest.mark.browser
+def test_a_board_of_many_models_opens_at_once_and_stays_small(tmp_path: Path, visit: Any) -> None:
+    of = suite("1.0.0")
+    for number in range(250):
+        write(f"org/m{number:03}", number / 250, of, tmp_path, licence="mit", **weights("a"))
+    build_site(collect(tmp_path, [of]), tmp_path / "site")
+    assert (tmp_path / "site" / "index.html").stat().st_size < 1_200_000
+    board = visit(address(tmp_path / "site"))
+    assert board.tab.locator("tbody tr").count() == 100
+    assert "250 of 250 models" in board.tab.locator("main").inner_text()
+    board.tab.get_by_role("button", name="Show more rows (154 left)").click()
+    assert board.tab.locator("tbody tr").count() == 254
+    board.tab.get_by_label("Find").fill("m249")
+    assert board.names() == ["org/m249"]

@@ -15,6 +15,13 @@ from s2lct.leaderboard.models.language_model import PROMPT, LabelPrompt
 
 BUILT_IN = (*WORD_LISTS, *EMBEDDED_MODELS)
 OTHER_PROMPTS = PROMPTS[1:]
+OBTAINED = {
+    "rescored": "who runs this board asked the model again, and every label agrees",
+    "as submitted": "predictions as submitted; nobody here asked the model again",
+    "endpoint": "answers of an endpoint, as submitted; nobody can ask it again",
+    "predictions file": "predictions in a file, as submitted; nobody can ask the model again",
+}
+"""How a model's predictions came to a board."""
 USUAL_DTYPE = "float32"
 
 
@@ -88,6 +95,12 @@ class ModelRecord(_Strict):
     def rescorable(self) -> bool:
         """Whether the model can be asked again what it said."""
         return self.endpoint is None and self.predictions is None
+
+    def obtained(self, *, rescored: bool) -> str:
+        """How its predictions were obtained, one of `OBTAINED`."""
+        if self.rescorable:
+            return "rescored" if rescored else "as submitted"
+        return "predictions file" if self.endpoint is None else "endpoint"
 
 
 def question_of(options: OptionsRecord) -> LabelPrompt | None:

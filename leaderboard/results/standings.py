@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -38,6 +38,7 @@ class Standing:
     scored: Scored
     sha256: str  # of its result file
     rank: tuple[int, int]  # best and worst that the cases leave open
+    obtained: str  # how its predictions were obtained, one of `record.OBTAINED`
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,7 +67,9 @@ class Collection(ShortRepr):
     skipped: tuple[str, ...] = ()
 
 
-def collect(source: str | Path, suites: Sequence[SuiteCases] = ()) -> Collection:
+def collect(
+    source: str | Path, suites: Sequence[SuiteCases] = (), rescored: Container[str] = ()
+) -> Collection:
     """Read results and rank their models.
 
     A file that cannot be used is left out with a line that says why; of two files of the same model
@@ -75,6 +78,7 @@ def collect(source: str | Path, suites: Sequence[SuiteCases] = ()) -> Collection
     Args:
         source: a folder of result files, or a Hub dataset ``ORG/NAME[@REVISION]`` of them.
         suites: what the results may be on; without any, what their own suites' folders here hold.
+        rescored: SHA-256 of the result files whose models were asked again, and agree.
 
     Raises:
         ScoringError: there is nothing at ``source``, or nothing usable.
@@ -115,7 +119,7 @@ def collect(source: str | Path, suites: Sequence[SuiteCases] = ()) -> Collection
             hint="make some with `s2lct score MODEL --suite DIR --out results/`; name their suite "
             "with --suite where it is not here",
         )
-    ranked = [ranked_models(models.values()) for models in found.values()]
+    ranked = [ranked_models(models.values(), rescored=rescored) for models in found.values()]
     return Collection(tuple(sorted(ranked, key=_precedence, reverse=True)), tuple(skipped))
 
 
@@ -154,7 +158,9 @@ def _precedence(one: SuiteStandings) -> tuple[object, ...]:
     return version, len(one.standings), one.suite.fingerprint
 
 
-def ranked_models(models: Iterable[tuple[Path, Scored]], seed: int = 0) -> SuiteStandings:
+def ranked_models(
+    models: Iterable[tuple[Path, Scored]], seed: int = 0, rescored: Container[str] = ()
+) -> SuiteStandings:
     """The models of one suite, ranked by one bootstrap of all: differences are paired.
 
     What ranks is consistency, and in a suite without contrasts the failure rate.
@@ -162,6 +168,7 @@ def ranked_models(models: Iterable[tuple[Path, Scored]], seed: int = 0) -> Suite
     Args:
         models: result files, and what they hold.
         seed: of the bootstrap.
+        rescored: SHA-256 of the result files whose models were asked again, and agree.
     """
     files, read = zip(*models, strict=True)
     suite = read[0].outcomes.suite
@@ -172,10 +179,11 @@ def ranked_models(models: Iterable[tuple[Path, Scored]], seed: int = 0) -> Suite
     else:
         cases, failed = list(suite.cases), np.stack([of.failed for of in outcomes])
     ranks = rank_intervals(*statistics.resampled_means(cases, failed, seed)).tolist()
-    found = [
-        Standing(one, sha256_of(file), (best, worst))
-        for file, one, (best, worst) in zip(files, read, ranks, strict=True)
-    ]
+    found: list[Standing] = []
+    for file, one, (best, worst) in zip(files, read, ranks, strict=True):
+        sha256 = sha256_of(file)
+        obtained = one.result.model.obtained(rescored=sha256 in rescored)
+        found.append(Standing(one, sha256, (best, worst), obtained))
     return SuiteStandings(suite, tuple(sorted(found, key=_place)))
 
 

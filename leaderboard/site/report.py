@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
-
-from markupsafe import Markup, escape
 
 from s2lct.labels import LABELS
-from s2lct.leaderboard.answers.text_answers import PREDICTED
-from s2lct.leaderboard.models.record import ModelRecord, stands_apart
+from s2lct.leaderboard.models.record import ModelRecord
 from s2lct.leaderboard.results.comparison import (
     MEAN,
     TEST_WORDS,
@@ -20,6 +16,7 @@ from s2lct.leaderboard.results.comparison import (
 from s2lct.leaderboard.results.gate import Check
 from s2lct.leaderboard.results.read import Scored
 from s2lct.leaderboard.results.record import Result
+from s2lct.leaderboard.results.shown_names import ShownNames
 from s2lct.leaderboard.scoring.figures import (
     CHANCE_WORDS,
     CONSISTENCY_WORDS,
@@ -30,24 +27,32 @@ from s2lct.leaderboard.scoring.figures import (
     Share,
     chance_corrected,
     chance_of,
-    flips,
 )
-from s2lct.leaderboard.scoring.score import Outcomes, SelectionRecord
+from s2lct.leaderboard.scoring.score import SelectionRecord
 from s2lct.leaderboard.scoring.statistics import INTERVAL_WORDS
+from s2lct.leaderboard.site.examples import examples_of, marked
+from s2lct.leaderboard.site.words import (
+    BEST_CONSTANT,
+    BETTER_WORDS,
+    FEW_SIGN,
+    FEW_WORDS,
+    LEAD_WORDS,
+    has_few,
+    notes_on,
+)
+from s2lct.plain_text import plain
 from s2lct.suite.capability_ids import natural_order
-from s2lct.suite.cases import Case
-from s2lct.tables import Cell, Table, as_cell, page_templates
+from s2lct.tables import Cell, Table, page_templates
 
-METHOD_WORDS = "In %; p→f: expansions that turned a pass into a fail. Method: docs/scoring.md"
-INTERVAL = "95 % interval"
+METHOD_WORDS = (
+    "Below each figure its 95 % interval; p→f: expansions that turned a pass into a fail. Method: "
+    "docs/scoring.md"
+)
 NOTHING = "–"
-EXAMPLES = 4
 NEARLY_ALL = 0.95
 """A model that gives one label to this share of the cases hardly reads them."""
-_MODELS_WITH_EXAMPLES = 3
-_LONGEST_OPTIONS = 40
-Prediction = tuple[Case, str]
-"""A case, and what a model predicted of it."""
+_LONGEST_SHOWN = 300
+_LONGEST_SUITE = 100
 
 # Capabilities, results and figures in words
 
@@ -79,7 +84,7 @@ def best_first(results: Sequence[Result]) -> list[Result]:
     def place(one: Result) -> tuple[object, ...]:
         share = one.overall.consistency if leads else None
         figures = -share.macro if share else 0, one.overall.failure_rate.macro
-        return one.partial, *figures, shown_name(one)
+        return one.partial, *figures, one.model.name
 
     return sorted(results, key=place)
 
@@ -94,17 +99,6 @@ def by_suite(results: Sequence[Result]) -> list[list[Result]]:
     for one in results:
         groups.setdefault(one.suite.fingerprint, []).append(one)
     return list(groups.values())
-
-
-def shown_name(result: Result) -> str:
-    """The model's name, with what tells it from the model as it comes, such as its prompt."""
-    options = stands_apart(result.model)
-    if len(options) > _LONGEST_OPTIONS:
-        options = options[:_LONGEST_OPTIONS] + "…"
-    partial = f"partial: {result.overall.cases:,} cases" if result.partial else ""
-    if result.selection and result.selection.contrasts:
-        partial += ", no contrasts"
-    return " ".join([result.model.name, *(f"({words})" for words in (options, partial) if words)])
 
 
 def percent(value: float | None) -> str:
@@ -164,12 +158,30 @@ def capabilities_of(results: Sequence[Result]) -> list[str]:
 # Tables
 
 
+def suite_line(results: Sequence[Result]) -> str:
+    """Which suite results are on, how large it is, and when they were made."""
+    fullest, suite = _fullest(results).overall, results[0].suite
+    pairs = f" and {fullest.consistency.pairs:,} pairs" if fullest.consistency else ""
+    days = sorted(one.date[:10] for one in results)
+    return (
+        f"Suite {plain(suite.name, _LONGEST_SUITE)}, version {suite.version or 'unknown'}: "
+        f"{fullest.cases:,} cases{pairs}; scored {' to '.join(dict.fromkeys((days[0], days[-1])))}"
+    )
+
+
+def words_on(results: Sequence[Result]) -> list[str]:
+    """What a reader should know of the figures of results, and of models that come with s2lct."""
+    lead = [LEAD_WORDS] if results and _consistency_leads(results) else []
+    return [*lead, *notes_on(one.model.name for one in results)]
+
+
 def results_tables(results: Sequence[Result]) -> Iterator[Table]:
-    """What a terminal shows of results on one suite: means, then capabilities.
+    """What a terminal shows of results on one suite: all capabilities, then each of them.
 
     Of one model seeds and expansions stand apart.
     """
-    yield models_table(results)
+    words = ". ".join([*words_on(results), BETTER_WORDS])
+    yield replace(models_table(results), title=suite_line(results), caption=words)
     if len(results) == 1:
         yield model_table(*results)
     else:
@@ -178,21 +190,27 @@ def results_tables(results: Sequence[Result]) -> Iterator[Table]:
 
 def models_table(results: Sequence[Result]) -> Table:
     """A row a model, beside what answers come to that do not read the cases."""
-    comparable, fullest = _comparable(results), _fullest(results)
+    comparable, fullest, names = _comparable(results), _fullest(results), ShownNames(results)
     both = any(one.overall.consistency for one in results)
     silent = any(one.overall.refusals or one.overall.unreadable for one in results)
-    heads = ["", "failure rate\n% (macro)", INTERVAL, "chance-\ncorrected"]
-    if both:  # which leaves little to correct for chance
-        heads = ["", "consistency\n% (macro)", INTERVAL, "failure rate\n% (macro)", INTERVAL]
-    heads += ["p→f"]
-    heads += ["refused", "unreadable", "without\nthese %"] * silent
+    heads = ["", *["consistency\nmacro % ↑", "micro\n% ↑"] * both]
+    heads += ["failure\nmacro % ↓", "micro\n% ↓"]
+    heads += ["against best\nconstant ↑"] * (not both) + ["p→f\n↓"]
+    heads += ["refused", "unreadable", "without\nthese % ↓"] * silent
     leads = _consistency_leads(results)
     rows: list[tuple[tuple[float, float], list[str | Cell]]] = []
     for one in best_first(results):
         of, whole = one.overall, one in comparable
         share, fails = of.consistency, of.failure_rate
-        cells = [percent(share.macro), _bounds(share.macro_ci)] if share else [NOTHING] * 2 * both
-        cells += [percent(fails.macro), _bounds(fails.macro_ci)]
+        cells: list[str | Cell] = []
+        if share:
+            cells += [_with_interval(share.macro, share.macro_ci)]
+            cells += [Cell(percent(share.micro), f"{share.right:,}/{share.pairs:,}")]
+        elif both:
+            cells += [NOTHING, NOTHING]
+        cells += [_with_interval(fails.macro, fails.macro_ci)]
+        cells += [Cell(percent(fails.micro), f"{fails.failures:,}/{fails.cases:,}")]
+        # Consistency leaves little to correct for what a constant answer gets.
         cells += [] if both else [decimals(of.chance_corrected)]
         cells = cells if whole else [NOTHING] * len(cells)
         cells += [str(sum(own.pass_to_fail for own in one.capabilities.values()))]
@@ -201,70 +219,99 @@ def models_table(results: Sequence[Result]) -> Table:
             cells += [f"{of.refusals:,}", f"{of.unreadable:,}"]
             cells += [percent(rate.macro if rate else None)]
         place = (-share.macro if leads and share else 0, fails.macro)
-        rows.append((place if whole else (1, 0), [shown_name(one), *cells]))
+        how = "" if one.model.rescorable else one.model.obtained(rescored=False)
+        rows.append((place if whole else (1, 0), [Cell(names(one), how), *cells]))
     best, least = chance_of(fullest.references)
     for name, reference in fullest.references.items():
-        right, wrong = reference.consistency, reference.failure_rate.macro
-        cells = [percent(right.macro if right else None), ""] * both
-        cells += [percent(wrong), "= chance" if name == best else ""]
-        cells += [] if both else [decimals(chance_corrected(wrong, least))]
-        cells += [""] * (len(heads) - 1 - len(cells))
-        row: list[str | Cell] = [Cell(text, kind="dim") for text in (f"({name})", *cells)]
-        rows.append(((-right.macro if leads and right else 0, wrong), row))
+        right, wrong = reference.consistency, reference.failure_rate
+        figures = [*map(percent, (right.macro, right.micro) if right else (None, None))] * both
+        figures += [percent(wrong.macro), percent(wrong.micro)]
+        figures += [] if both else [decimals(chance_corrected(wrong.macro, least))]
+        figures += [""] * (len(heads) - 1 - len(figures))
+        row: list[str | Cell] = [Cell(text, kind="dim") for text in (f"({name})", *figures)]
+        if name == best:
+            row[0] = Cell(f"({name})", "best constant", kind="dim")
+        rows.append(((-right.macro if leads and right else 0, wrong.macro), row))
     rows.sort(key=lambda one: one[0])
     return Table(heads, [row for _, row in rows])
 
 
 def capabilities_table(results: Sequence[Result]) -> Table:
     """A row a model and a column a capability: failure rates, coloured by themselves on a page."""
-    return _by_capability(
-        results, capabilities_of(results), "all", lambda of: _rate_cell(of.all), METHOD_WORDS
-    )
+    cases = {name: of.all.cases for name, of in _fullest(results).capabilities.items()}
+    caption = f"Failure rate % ↓. {METHOD_WORDS}"
+    names = capabilities_of(results)
+    return _by_capability(results, names, "all", lambda of: _rate_cell(of.all), cases, caption)
 
 
 def consistency_table(results: Sequence[Result]) -> Table | None:
     """The same of the consistency on those that have contrasts, if any."""
-    known = {n for one in results for n, of in one.capabilities.items() if of.consistency}
-    names = [name for name in capabilities_of(results) if name in known]
+    pairs = {
+        name: of.consistency.pairs
+        for one in sorted(results, key=lambda one: one.overall.cases)
+        for name, of in one.capabilities.items()
+        if of.consistency
+    }
+    names = [name for name in capabilities_of(results) if name in pairs]
     if not names:
         return None
-    caption = "Consistency in %: cases answered right together with their contrasts"
+    caption = "Consistency % ↑: cases answered right together with their contrasts. Below each its "
+    caption += "95 % interval" + f". {FEW_WORDS}" * any(map(has_few, pairs.values()))
     return _by_capability(
-        results, names, "consistency", lambda of: _share_cell(of.consistency), caption
+        results, names, "consistency", lambda of: _share_cell(of.consistency), pairs, caption
     )
 
 
 def _by_capability(
     results: Sequence[Result],
-    names: Sequence[str],
+    capabilities: Sequence[str],
     of_reference: str,
     cell: Callable[[CapabilityFigures], Cell],
+    counts: Mapping[str, int],
     caption: str,
 ) -> Table:
-    words = capability_words(names)
+    """A table whose last row says how many cases, or pairs, each capability has."""
+    words, names = capability_words(capabilities), ShownNames(results)
     rows: list[list[Cell]] = []
     for one in best_first(results):
-        known = [one.capabilities.get(name) for name in names]
-        rows.append([Cell(shown_name(one)), *(cell(of) if of else Cell(NOTHING) for of in known)])
+        figures = [one.capabilities.get(name) for name in capabilities]
+        rows.append([Cell(names(one)), *(cell(of) if of else Cell(NOTHING) for of in figures)])
     for name, reference in _fullest(results).references.items():
-        cells = [percent(reference.capabilities.get(each, {}).get(of_reference)) for each in names]
-        rows.append([Cell(text, kind="dim") for text in (f"({name})", *cells)])
-    heads = [Cell(name, words[name].short) for name in names]
+        rates = [reference.capabilities.get(each, {}).get(of_reference) for each in capabilities]
+        rows.append([Cell(text, kind="dim") for text in (f"({name})", *map(percent, rates))])
+    is_pairs = of_reference == "consistency"
+    numbers = [f"{counts[name]:,}" if name in counts else NOTHING for name in capabilities]
+    of_pairs = ["pairs" if is_pairs else "cases", *numbers]
+    rows.append([Cell(text, kind="dim count") for text in of_pairs])
+    heads = [
+        Cell(name + FEW_SIGN * (is_pairs and has_few(counts[name])), words[name].short)
+        for name in capabilities
+    ]
     return Table(["", *heads], rows, caption=caption)
 
 
 def model_table(result: Result) -> Table:
     """A row a capability: one model's rates, with seeds and expansions apart."""
     both, names = result.overall.consistency is not None, capabilities_of([result])
-    heads = ["", *["consistency"] * both, "fails", INTERVAL, "seeds", "exp.", "p→f"]
-    words, rows = capability_words(names), []
+    heads = ["", *["consistency\n% ↑", "pairs"] * both]
+    heads += ["failure\nrate % ↓", "seeds\n% ↓", "exp.\n% ↓", "p→f\n↓"]
+    words, rows, few = capability_words(names), [], False
     for name in names:
         of = result.capabilities[name]
-        cells = [Cell(name, words[name].short), *[_share_cell(of.consistency)] * both]
-        cells += [_rate_cell(of.all), Cell(_bounds(of.all.ci))]
-        cells += [_rate_cell(of.seed), _rate_cell(of.expansion), Cell(str(of.pass_to_fail))]
+        is_few = of.consistency is not None and has_few(of.consistency.pairs)
+        few |= is_few
+        cells = [Cell(name + FEW_SIGN * is_few, words[name].short)]
+        if both:
+            pairs = f"{of.consistency.pairs:,}" if of.consistency else NOTHING
+            cells += [_share_cell(of.consistency), Cell(pairs)]
+        cells += map(_rate_cell, (of.all, of.seed, of.expansion))
+        cells += [Cell(str(of.pass_to_fail))]
         rows.append(cells)
-    return Table(heads, rows, caption=METHOD_WORDS)
+    return Table(heads, rows, caption=METHOD_WORDS + f". {FEW_WORDS}" * few)
+
+
+def _with_interval(value: float, interval: tuple[float, float]) -> Cell:
+    return Cell(percent(value), "–".join(map(percent, interval)))
 
 
 def _rate_cell(rate: Rate | None) -> Cell:
@@ -307,21 +354,18 @@ def comparison_tables(
     Consistency comes first where both were asked contrasts, then failure rates.
     """
     names = (first, second) if first != second else ("first", "second")
-    heads = [
-        "families",
-        "first\n%",
-        "second\n%",
-        "first\nalone",
-        "second\nalone",
-        "p",
-        "better",
-    ]
     for figure, unit, words, tests in (
         ("consistency", "pairs", CONSISTENCY_WORDS, consistency),
         ("failure rates", "cases", TEST_WORDS, compared),
     ):
+        better = "↓" if unit == "cases" else "↑"
+        heads = ["families", f"first\n% {better}", f"second\n% {better}"]
+        heads += ["first\nalone", "second\nalone", "p", "better"]
+        few = {name for name, one in tests.items() if unit == "pairs" and has_few(one.cases)} - {
+            MEAN
+        }
         rows = [
-            [name, str(one.cases), str(one.families),
+            [name + FEW_SIGN * (name in few), str(one.cases), str(one.families),
              *(percent(rate if unit == "cases" else 1 - rate) for rate in one.rates),
              str(one.first_only), str(one.second_only), f"{shown_p(one.adjusted):.3g}",
              "undecided" if one.better is None else names[one.better]]
@@ -330,7 +374,8 @@ def comparison_tables(
         if rows:
             title = f"{first} against {second}, {figure}: {_counted(tests)}"
             alone = f"Alone: {unit} that this model fails and the other passes; they decide nothing"
-            yield Table(["", unit, *heads], rows, title, f"{words}. {alone}.")
+            caption = f"{words}. {alone}." + f" {FEW_WORDS}." * bool(few)
+            yield Table(["", unit, *heads], rows, title, caption)
 
 
 def _counted(tests: Mapping[str, Comparison]) -> str:
@@ -372,21 +417,6 @@ def gate_table(checks: Sequence[Check]) -> Table:
 # The page
 
 
-def for_page(table: Table) -> Table:
-    """Intervals below the figures, in place of columns of their own."""
-    lines: list[list[Cell]] = []
-    for line in (table.columns, *table.rows):
-        cells: list[Cell] = []
-        for head, one in zip(table.columns, map(as_cell, line), strict=True):
-            if head == INTERVAL:
-                below = one.text.strip("[]").replace(", ", "–").replace(INTERVAL, "")
-                cells[-1] = replace(cells[-1], small=cells[-1].small or below)
-            else:
-                cells.append(one)
-        lines.append(cells)
-    return replace(table, columns=lines[0], rows=lines[1:])
-
-
 def html_report(scored: Sequence[Scored]) -> str:
     """The report as one HTML page that needs no network.
 
@@ -395,23 +425,25 @@ def html_report(scored: Sequence[Scored]) -> str:
     suites = by_suite([one.result for one in scored])
     results = best_first(suites[0])
     of_suite = [one for one in scored if one.result in results]
-    names = _hardest_first(results)
-    words = capability_words(names)
+    hardest = _hardest_first(results)
+    words = capability_words(hardest)
     environment = page_templates("s2lct.leaderboard.site")
-    environment.filters |= {"percent": percent, "marked": marked}
+    environment.filters |= {"percent": percent, "marked": marked, "brief": _brief}
     methods = [CONSISTENCY_WORDS] * any(one.overall.consistency is not None for one in results)
     methods += [MEAN_WORDS, INTERVAL_WORDS, CHANCE_WORDS]
     return environment.get_template("report.html.jinja").render(
         suites=suites,
         results=results,
-        conclusion=_conclusion(results, words[names[0]].short or names[0]),
+        suite_line=suite_line,
+        conclusion=_conclusion(results, words[hardest[0]].short or hardest[0]),
+        words=words_on(results),
+        better=BETTER_WORDS,
         models_table=models_table,
         consistency_table=consistency_table,
         capabilities_table=capabilities_table,
         model_table=model_table,
-        for_page=for_page,
-        examples=[(name, words[name], _examples(of_suite, name)) for name in names],
-        shown_name=shown_name,
+        examples=[(name, words[name], examples_of(of_suite, name)) for name in hardest],
+        shown_name=ShownNames(results),
         warning=one_label_warning,
         reading_of=reading_of,
         methods=methods,
@@ -419,13 +451,27 @@ def html_report(scored: Sequence[Scored]) -> str:
     )
 
 
+def _brief(text: str) -> str:
+    """A stranger's text on one line, cut where it is very long."""
+    return plain(text, _LONGEST_SHOWN)
+
+
 def _hardest_first(results: Sequence[Result]) -> list[str]:
-    """Capabilities by the mean failure rate of the models that were asked them."""
-    rates: dict[str, list[float]] = {}
+    """Capabilities by what ranks the models that were asked them, in the mean: worst first.
+
+    Where consistency ranks, those without contrasts stand behind all that are not always right.
+    """
+    leads = _consistency_leads(results)
+    places: dict[str, list[tuple[float, float]]] = {}
     for result in results:
         for name, of in result.capabilities.items():
-            rates.setdefault(name, []).append(of.all.failure_rate)
-    return sorted(rates, key=lambda name: -sum(rates[name]) / len(rates[name]))
+            share = of.consistency.share if of.consistency else 1.0
+            places.setdefault(name, []).append((share if leads else 0.0, -of.all.failure_rate))
+
+    def mean(name: str) -> list[float]:
+        return [sum(values) / len(places[name]) for values in zip(*places[name], strict=True)]
+
+    return sorted(places, key=mean)
 
 
 def _conclusion(results: Sequence[Result], hardest: str) -> str:
@@ -433,7 +479,7 @@ def _conclusion(results: Sequence[Result], hardest: str) -> str:
 
     Results of a part of the suite take no part where one is of the whole.
     """
-    ranked = best_first(_comparable(results) or results)
+    ranked, shown_name = best_first(_comparable(results) or results), ShownNames(results)
     best, worst, several = ranked[0], ranked[-1], len(ranked) > 1
     most, least = best.overall.consistency, worst.overall.consistency
     if most and least:
@@ -452,7 +498,10 @@ def _conclusion(results: Sequence[Result], hardest: str) -> str:
     if several:
         first += f"; {shown_name(worst)} most: {_failing(worst)}"
     name, blind = chance_of(best.references)
-    return f"{first}. Chance, {name}, comes to {percent(blind)} % (macro). Hardest is: {hardest}."
+    return (
+        f"{first}. The {BEST_CONSTANT}, {name}, fails {percent(blind)} % (macro). Hardest is: "
+        f"{hardest}."
+    )
 
 
 def _failing(result: Result) -> str:
@@ -462,53 +511,3 @@ def _failing(result: Result) -> str:
         f"{rate.failures:,} of {rate.cases:,} cases ({percent(rate.micro)} %, micro), in the mean "
         f"over the capabilities {percent(rate.macro)} % {_bounds(rate.macro_ci)} (macro)"
     )
-
-
-def _examples(scored: Sequence[Scored], name: str) -> list[dict[str, Any]]:
-    """What the models that fail a capability most fail of it, the worst first."""
-    found: list[dict[str, Any]] = [
-        {
-            "name": shown_name(one.result),
-            "failure_rate": of.all.failure_rate,
-            "seeds": _failing_seeds(one.outcomes, name),
-            "broken": _broken_expansions(one.outcomes, name),
-        }
-        for one in scored
-        if (of := one.result.capabilities.get(name)) is not None and of.all.failures
-    ]
-    return sorted(found, key=lambda one: -one["failure_rate"])[:_MODELS_WITH_EXAMPLES]
-
-
-def _failing_seeds(outcomes: Outcomes, capability: str) -> list[Prediction]:
-    """Seeds that fail, the shortest first, with what the model predicted."""
-    predictions = zip(outcomes.cases, outcomes.labels, outcomes.failed, strict=False)
-    failing = [
-        (case, PREDICTED[label])
-        for case, label, failed in predictions
-        if failed and case.capability == capability and case.kind == "seed"
-    ]
-    return sorted(failing, key=lambda one: (len(one[0].text), one[0].id))[:EXAMPLES]
-
-
-def _broken_expansions(outcomes: Outcomes, capability: str) -> list[Prediction]:
-    """Expansions that fail while their seeds pass; of each seed the first."""
-    found: dict[str, Prediction] = {}
-    for number in flips(outcomes.cases, outcomes.failed)[0]:
-        case = outcomes.cases[number]
-        if case.capability == capability:
-            found.setdefault(case.seed_id, (case, PREDICTED[outcomes.labels[number]]))
-    return list(found.values())[:EXAMPLES]
-
-
-def marked(case: Case) -> Markup:
-    """A case's text, escaped, with the inserted words marked."""
-    text, html = case.text, Markup("")
-    for word in case.inserted:
-        before, found, rest = text.partition(word)
-        while found and (before[-1:].isalpha() or rest[:1].isalpha()):
-            more, found, rest = rest.partition(word)
-            before += word + more
-        if found:
-            html += escape(before) + Markup("<mark>") + escape(word) + Markup("</mark>")
-            text = rest
-    return html + escape(text)

@@ -7,19 +7,23 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 
 from s2lct.files import check_folder_out, write_bytes
 from s2lct.hub_calls import is_hub_id
 from s2lct.labels import LABELS
-from s2lct.leaderboard.answers.text_answers import PREDICTED
-from s2lct.leaderboard.models.record import stands_apart
+from s2lct.leaderboard.answers.label_rules import Labels
+from s2lct.leaderboard.answers.text_answers import ANSWER_IDS, PREDICTED
+from s2lct.leaderboard.models.record import OBTAINED, ModelRecord, stands_apart
 from s2lct.leaderboard.results.comparison import LEVEL, TEST_WORDS, shown_p
+from s2lct.leaderboard.results.shown_names import ShownNames, look_alikes
 from s2lct.leaderboard.results.standings import (
     MOST_TESTED,
     Collection,
@@ -37,10 +41,21 @@ from s2lct.leaderboard.scoring.figures import (
     Reference,
     chance_corrected,
     chance_of,
+    pairs_of,
     passing_expansions,
 )
 from s2lct.leaderboard.site.report import capability_words, one_label_of
-from s2lct.plain_text import as_csv
+from s2lct.leaderboard.site.words import (
+    BEST_CONSTANT,
+    BETTER_WORDS,
+    FEW_PAIRS,
+    FEW_SIGN,
+    FEW_WORDS,
+    LEAD_WORDS,
+    notes_on,
+)
+from s2lct.plain_text import as_csv, plain
+from s2lct.suite.tables import CONTRAST
 from s2lct.tables import page_templates
 
 TITLE = "S²LCT leaderboard"
@@ -49,6 +64,11 @@ TABLES = ("leaderboard.csv", "leaderboard.json", "leaderboard.parquet")
 _KEY_LENGTH = 12
 _SCRIPTS = ("basics", "plots", "address", "board", "details", "comparison", "pages")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_LONGEST_SHOWN = 300
+_SIGNS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+_PACKED = 10
+# The same for all models of a suite, and told once there.
+_OF_SUITE = ("suite_version", "suite_fingerprint", "cases", "chance")
 _OF_CAPABILITY = ("", "_ci_low", "_ci_high", "_seeds", "_expansions", "_consistency")
 
 
@@ -152,6 +172,7 @@ def _of_model(of: Standing) -> dict[str, Any]:
         "parameters": model.parameters,
         "licence": " ".join((model.licence or "").lower().split()) or None,
         "date": result.date,
+        "obtained": of.obtained,
         "endpoint": model.endpoint.url if model.endpoint else None,
         "label_rule": model.label_rule,
         "weights_sha256": model.weights_sha256,
@@ -197,12 +218,21 @@ def page(standings: Sequence[SuiteStandings], submit: str = "") -> str:
         "said": list(PREDICTED),
         "files": TABLES,
         "level": LEVEL,
-        "words": {"chance": CHANCE_WORDS, "test": TEST_WORDS, "consistency": CONSISTENCY_WORDS},
+        "words": {
+            "chance": CHANCE_WORDS,
+            "test": TEST_WORDS,
+            "consistency": CONSISTENCY_WORDS,
+            "lead": LEAD_WORDS,
+            "better": BETTER_WORDS,
+            "constant": BEST_CONSTANT,
+        },
+        "few": {"pairs": FEW_PAIRS, "sign": FEW_SIGN, "words": FEW_WORDS},
+        "obtained": OBTAINED,
         "submit": submit,
         "suites": [_suite_data(one) for one in standings],
     }
     contrasts = any(one.suite.contrasts for one in standings)
-    words = [*[CONSISTENCY_WORDS] * contrasts, MEAN_WORDS]
+    words = [*[CONSISTENCY_WORDS, LEAD_WORDS] * contrasts, MEAN_WORDS]
     words += [statistics.INTERVAL_WORDS, CHANCE_WORDS]
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     # Nothing that could end a script element: text of models and cases is anybody's.
@@ -223,15 +253,32 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
     words = capability_words(names)
     number_of = {name: number for number, name in enumerate(names)}
     seed_number = {case.id: n for n, case in enumerate(cases) if case.kind == "seed"}
-    examples = {name: numbers[0] for name, numbers in statistics.by_name(cases).items()}
+    of_name = statistics.by_name(cases)
+    own, contrasts = pairs_of(cases, one.suite.contrasts, CONTRAST)
+    with_contrast = set(own.tolist())
+    pairs = Counter(cases[number].capability for number in with_contrast)
     failures, consistency = pairwise_tests(one), pairwise_tests(one, consistency=True)
     rows = flat_rows([one])
+    columns = [name for name in rows[0] if name not in _OF_SUITE]
+    results = [of.scored.result for of in one.standings]
+    shown, like = ShownNames(results), look_alikes(result.model.name for result in results)
+    days = sorted(result.date[:10] for result in results)
     return {
         "id": one.suite.fingerprint[:_KEY_LENGTH],
         "version": one.suite.version,
         "fingerprint": one.suite.fingerprint,
+        "days": " to ".join(dict.fromkeys((days[0], days[-1]))),
+        "notes": notes_on(result.model.name for result in results),
         "capabilities": [
-            {"id": name, "example": examples[name]} | asdict(words[name]) for name in names
+            {
+                "id": name,
+                # A case that has a contrast, if any has.
+                "example": next((n for n in of_name[name] if n in with_contrast), of_name[name][0]),
+                "cases": len(of_name[name]),
+                "pairs": pairs.get(name),
+            }
+            | asdict(words[name])
+            for name in names
         ],
         "cases": {
             "id": [case.id for case in cases],
@@ -241,11 +288,24 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
             "passes": [sorted(case.passes) for case in cases],
             "inserted": [list(case.inserted) for case in cases],
         },
+        # In the order in which models were asked, behind the cases.
+        "contrasts": {
+            "case": own[np.argsort(contrasts)].tolist(),
+            "text": [case.text for case in one.suite.contrasts],
+            "passes": [sorted(case.passes) for case in one.suite.contrasts],
+        },
+        "columns": columns,
         "models": [
-            {"key": of.sha256[:_KEY_LENGTH], "row": row} | _model_data(of, names)
-            for of, row in zip(one.standings, rows, strict=False)
+            {"key": of.sha256[:_KEY_LENGTH], "row": _row_data(row, columns)}
+            | _model_data(of, names)
+            | {
+                "added": shown(result).removeprefix(result.model.name),
+                "resembles": like.get(result.model.name),
+                "note": next(iter(notes_on([result.model.name])), None),
+            }
+            for of, result, row in zip(one.standings, results, rows, strict=False)
         ],
-        "references": [{"row": row} for row in rows[len(one.standings) :]],
+        "references": [{"row": _row_data(row, columns)} for row in rows[len(one.standings) :]],
         "chance": chance_of(one.references)[0],
         "random": RANDOM,
         "tests": {
@@ -265,15 +325,28 @@ def _tests_data(tests: PairTests) -> dict[str, Any]:
     }
 
 
+def _row_data(row: Mapping[str, Any], columns: Sequence[str]) -> list[Any]:
+    """A row as the page has it: no more digits than it shows, and no text without end."""
+    return [
+        round(value, 5)
+        if isinstance(value := row[name], float)
+        else plain(value, _LONGEST_SHOWN)
+        if isinstance(value, str)
+        else value
+        for name in columns
+    ]
+
+
 def _model_data(of: Standing, names: Sequence[str]) -> dict[str, Any]:
     """What the page says of a model and the tables do not."""
     result, outcomes = of.scored
     overall, figures = result.overall, [result.capabilities[name] for name in names]
     shares = [one.consistency for one in figures]
-    return {
-        "hub": hub_page(result.model.name, result.model.revision),
-        "said": "".join(map(str, outcomes.labels[: len(outcomes.cases)])),
-        "consistencies": [share and [share.share, *share.ci, share.pairs] for share in shares],
+    data = {
+        "said": packed_answers(outcomes.labels),
+        "consistencies": [
+            share and [round(value, 5) for value in (share.share, *share.ci)] for share in shares
+        ],
         # How many cases were refused and cannot be read, and the failure rate of the others.
         "silent": [
             [overall.refusals, overall.unreadable, overall.answered and overall.answered.macro],
@@ -284,16 +357,28 @@ def _model_data(of: Standing, names: Sequence[str]) -> dict[str, Any]:
         ]
         if overall.refusals or overall.unreadable
         else None,
+        "hub": hub_page(result.model),
     }
+    return {name: value for name, value in data.items() if value is not None}
 
 
-def hub_page(name: str, revision: str) -> str | None:
+def packed_answers(labels: Labels) -> str:
+    """What a model said of each text: ten answers, each one of five, in four signs."""
+    padded = np.zeros(-(-len(labels) // _PACKED) * _PACKED, dtype=np.int64)
+    padded[: len(labels)] = labels
+    values = padded.reshape(-1, _PACKED) @ ANSWER_IDS ** np.arange(_PACKED)
+    places = values[:, None] // 64 ** np.arange(3, -1, -1) % 64
+    return "".join(np.array(list(_SIGNS))[places].ravel().tolist())
+
+
+def hub_page(model: ModelRecord) -> str | None:
     """The address of a model on the Hub that HF_ENDPOINT names; None for one that is not there.
 
     A model was loaded from the Hub where it has an owner and a commit: folders, word lists and what
-    answers behind an address have no commit.
+    answers behind an address have no commit. What an endpoint or a file of predictions calls itself
+    says nothing of the Hub's model of that name.
     """
     from huggingface_hub.constants import ENDPOINT
 
-    on_hub = is_hub_id(name) and "@" not in name and _COMMIT.fullmatch(revision)
-    return f"{ENDPOINT}/{name}" if on_hub else None
+    on_hub = is_hub_id(model.name) and "@" not in model.name and _COMMIT.fullmatch(model.revision)
+    return f"{ENDPOINT}/{model.name}" if on_hub and model.rescorable else None

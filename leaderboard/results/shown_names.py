@@ -1,0 +1,81 @@
+"""What models are called where several stand beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from s2lct.leaderboard.models.record import stands_apart
+from s2lct.leaderboard.results.record import Result
+
+_LONGEST_OPTIONS = 40
+_HASH_LENGTH = 8
+_LOOKS_LIKE = str.maketrans({"0": "o", "1": "l", "i": "l", "5": "s", "8": "b", "-": "", "_": ""})
+
+
+class ShownNames:
+    """Names of the models of results that stand beside each other, such that no two are equal.
+
+    A name has what tells a model from the model as it comes, such as its prompt. Where two are
+    equal, a short hash of their weights is added, and where that is equal too, their revision, the
+    date of the result, and at last a number.
+    """
+
+    def __init__(self, results: Iterable[Result]) -> None:
+        groups: dict[str, list[Result]] = {}
+        for result in results:
+            groups.setdefault(_name(result), []).append(result)
+        self._names = {
+            id(result): f"{name}{mark}"
+            for name, group in groups.items()
+            for result, mark in zip(group, _marks(group), strict=True)
+        }
+        # Names are kept by identity, as long as the results live.
+        self._results = [result for group in groups.values() for result in group]
+
+    def __call__(self, result: Result) -> str:
+        """The name of one of the results."""
+        return self._names[id(result)]
+
+
+def _name(result: Result) -> str:
+    options = stands_apart(result.model)
+    if len(options) > _LONGEST_OPTIONS:
+        options = options[:_LONGEST_OPTIONS] + "…"
+    partial = f"partial: {result.overall.cases:,} cases" if result.partial else ""
+    if result.selection and result.selection.contrasts:
+        partial += ", no contrasts"
+    return " ".join([result.model.name, *(f"({words})" for words in (options, partial) if words)])
+
+
+def _marks(group: Sequence[Result]) -> list[str]:
+    """What to add to a name that several results share."""
+    parts: list[list[str]] = [[] for _ in group]
+    for kind, values in (
+        ("weights", [one.model.weights_sha256[:_HASH_LENGTH] for one in group]),
+        ("revision", [one.model.revision[:_HASH_LENGTH] for one in group]),
+        ("scored", [one.date[:19] for one in group]),
+        ("result", [str(number) for number in range(1, len(group) + 1)]),
+    ):
+        if len({*map(tuple, parts)}) == len(group):
+            break
+        if len({*values}) > 1:
+            for part, value in zip(parts, values, strict=True):
+                part.append(f"{kind} {value or 'unknown'}")
+    return [f" [{', '.join(part)}]" if part else "" for part in parts]
+
+
+def look_alikes(names: Iterable[str]) -> dict[str, str]:
+    """Names that a reader may take for another one: each with the first that it looks like.
+
+    Letters that look alike in many fonts, case, hyphens and underscores make no difference.
+    """
+    groups: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        seen = name.casefold().replace("rn", "m").replace("vv", "w").translate(_LOOKS_LIKE)
+        groups.setdefault(seen, []).append(name)
+    return {
+        name: next(other for other in group if other != name)
+        for group in groups.values()
+        if len(group) > 1
+        for name in group
+    }

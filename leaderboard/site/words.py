@@ -1,0 +1,39 @@
+"""Sentences that stand on the page, in the report and in the terminal alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+LEAD_WORDS = (
+    "Consistency ranks, as most capabilities have one passing side: one answer to everything "
+    "fails few of their cases, but never gets a case and its contrast both right"
+)
+BETTER_WORDS = "↑ higher is better, ↓ lower is better"
+FEW_PAIRS = 30
+FEW_SIGN = "*"
+FEW_WORDS = f"{FEW_SIGN} fewer than {FEW_PAIRS} pairs: a rough figure"
+BEST_CONSTANT = "best constant answer"
+_OWN_CORPUS = (
+    "trained on SST's train split, which holds sentences that the default suite and suites of SST "
+    "are made from, so figures there flatter"
+)
+_NOTES = {
+    "vader": "its pass-to-fail is 0 by construction: VADER is one of the scorers that insertions "
+    "must leave neutral, and no word of its lexicon is ever inserted",
+    "embedded-2class": _OWN_CORPUS,
+    "embedded-3class": _OWN_CORPUS,
+}
+
+
+def notes_on(names: Iterable[str]) -> list[str]:
+    """What a reader should know of models that come with s2lct, a sentence for each note."""
+    of_note: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        if name in _NOTES:
+            of_note.setdefault(_NOTES[name], []).append(name)
+    return [f"{', '.join(models)}: {note}" for note, models in of_note.items()]
+
+
+def has_few(pairs: int) -> bool:
+    """Whether a capability's consistency rests on so few pairs that it is rough."""
+    return pairs < FEW_PAIRS
