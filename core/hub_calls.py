@@ -87,6 +87,20 @@ def pretrained(kind: Any, name: Any, **options: Any) -> Any:
         raise ValueError("it needs code of its own, and what is downloaded is never run") from error
 
 
+def plain_config(name: Any, **options: Any) -> Any:
+    """A model's configuration, without the code for attention and experts that it names.
+
+    That may be a repository of the Hub, whose code would be fetched and run.
+    """
+    from transformers import AutoConfig
+
+    config = pretrained(AutoConfig, name, **options)
+    for field in ("_attn_implementation", "_experts_implementation"):
+        if hasattr(config, field):
+            setattr(config, field, None)
+    return config
+
+
 def commit_of(name: str, revision: str | None = None) -> str:
     """The commit of a model that a revision stands for; without a network what the cache has.
 

@@ -18,11 +18,11 @@ MOST_LINES = {
     "core": 2_300,
     "suite": 2_400,
     "builder": 11_600,
-    "leaderboard": 7_250,
+    "leaderboard": 7_500,
     "analysis": 5_300,
     "dataset_script": 1_100,
     "cards cli": 1_100,
-    "tests": 18_300,
+    "tests": 19_200,
 }
 LONGEST_MODULE = 600
 MOST_MODULES = 178

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from tiny_models import (
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app
-from s2lct.errors import ScoringError
+from s2lct.errors import S2lctWarning, ScoringError
 from s2lct.labels import LABELS, PROMPTS
 from s2lct.leaderboard.models import built_in
 from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
@@ -175,9 +176,9 @@ CHANGES: dict[str, dict[str, Any]] = {
     "config.json": {
         "num_attention_heads": 4,
         "hidden_act": "relu",
-        "id2label": {"0": "positive", "1": "neutral", "2": "negative"},
+        "id2label": {"0": "bad", "1": "so-so", "2": "good"},
     },
-    "tokenizer_config.json": {"model_max_length": 5, "truncation_side": "left"},
+    "tokenizer_config.json": {"model_max_length": 50, "truncation_side": "left"},
 }
 
 
@@ -343,3 +344,140 @@ def test_a_hub_that_cannot_be_reached_is_asked_once(monkeypatch: pytest.MonkeyPa
     with pytest.raises(ScoringError, match=r"model no/such: .*no network"):
         load_classifier("no/such")
     assert len(asked) == 1
+
+
+# Models whose parts do not fit together
+
+
+def changed(folder: Path, file: str, **changes: object) -> Path:
+    path = folder / file
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    return folder
+
+
+def with_more_weights(folder: Path, **tensors: torch.Tensor) -> Path:
+    from safetensors.torch import load_file, save_file
+
+    path = folder / "model.safetensors"
+    save_file(load_file(path) | tensors, path, metadata={"format": "pt"})
+    return folder
+
+
+REFUSED = {
+    "fewer layers than the weights": ({"num_hidden_layers": 1}, {}, "leaves out, bert"),
+    "more layers than the weights": ({"num_hidden_layers": 3}, {}, "its weights lack bert.encoder"),
+    "a head of another size": ({"id2label": {"0": "negative", "1": "positive"}}, {}, "its weights"),
+    "a vocabulary of another size": ({"vocab_size": 100}, {}, "its weights cannot be loaded"),
+    "labels in another order": (
+        {"label2id": {"positive": 0, "neutral": 1, "negative": 2}},
+        {},
+        "label2id 'positive'",
+    ),
+    "labels with the ends swapped in capitals": (
+        {"label2id": {"NEGATIVE": 2, "Neutral": 1, "POSITIVE": 0}},
+        {},
+        "id2label calls class",
+    ),
+    "other words in another order": (
+        {"id2label": {"0": "NEG", "1": "NEU", "2": "POS"}, "label2id": {"positive": 0}},
+        {},
+        "label2id 'positive'",
+    ),
+    "names without a meaning, swapped": (
+        {"id2label": {"0": "a", "1": "b", "2": "c"}, "label2id": {"a": 0, "b": 2, "c": 1}},
+        {},
+        "label2id 'b'",
+    ),
+    "a length of 3": ({}, {"model_max_length": 3}, "reads 3 tokens .*tokenizer_config"),
+    "a length of 0": ({}, {"model_max_length": 0}, "reads 0 tokens"),
+    "two positions": ({"max_position_embeddings": 2}, {}, "cannot be loaded"),
+    "a class without a number": ({"id2label": {"1": "negative", "2": "positive"}}, {}, "model"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", REFUSED)
+def test_a_model_whose_parts_contradict_each_other_is_refused(fault: str, tmp_path: Path) -> None:
+    config, tokenizer, told = REFUSED[fault]
+    folder = save_tiny_classifier(tmp_path / "model")
+    changed(folder, "config.json", **config)
+    changed(folder, "tokenizer_config.json", **tokenizer)
+    with pytest.raises(ScoringError, match=told):
+        load_classifier(str(folder))
+
+
+SOUND = {
+    "a length in floats": ({}, {"model_max_length": 1e30}),
+    "no end of positions": ({"max_position_embeddings": 128}, {"model_max_length": -1}),
+    "labels in other spellings": ({"label2id": {"NEGATIVE": 0, "Neutral": 1, "POSITIVE": 2}}, {}),
+    "labels as they come": ({"label2id": {"LABEL_0": 0, "LABEL_1": 1, "LABEL_2": 2}}, {}),
+    "numbers as text": ({"label2id": {"negative": "0", "neutral": "1", "positive": "2"}}, {}),
+}
+
+
+@pytest.mark.parametrize("what", SOUND)
+def test_a_model_that_is_merely_saved_otherwise_is_scored(what: str, tmp_path: Path) -> None:
+    config, tokenizer = SOUND[what]
+    folder = save_tiny_classifier(tmp_path / "model")
+    changed(folder, "config.json", **config)
+    changed(folder, "tokenizer_config.json", **tokenizer)
+    model = load_classifier(str(folder))
+    assert isinstance(model, SequenceClassifier) and model.most_tokens in (128, 512)
+    assert sum(len(numbers) for numbers, _ in model.probabilities(SENTENCES)) == len(SENTENCES)
+
+
+def test_weights_that_are_not_used_are_told(tmp_path: Path) -> None:
+    folder = save_tiny_classifier(tmp_path / "model")
+    with_more_weights(folder, **{"bert.embeddings.position_ids": torch.zeros(1, 128)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load_classifier(str(folder))
+    with_more_weights(folder, **{"classifier.dense.weight": torch.zeros(2, 2)})
+    with pytest.warns(S2lctWarning, match=r"not used \(classifier\.dense\.weight\)"):
+        load_classifier(str(folder))
+
+
+def test_a_tokenizer_of_another_model_is_refused(tmp_path: Path) -> None:
+    folder = save_tiny_classifier(tmp_path / "model", vocab_size=1_000)
+    with pytest.raises(ScoringError, match="30,522 pieces, and the model knows 1,000"):
+        load_classifier(str(folder))
+    llama = save_tiny_llama(tmp_path / "llama")
+    save_tiny_classifier(tmp_path / "other")
+    for path in (tmp_path / "other").glob("token*"):
+        shutil.copy(path, llama)
+    with pytest.raises(ScoringError, match="30,522 pieces, and the model knows 3"):
+        LanguageModel(str(llama), LabelPrompt(chat_template=False))
+
+
+def test_a_piece_that_was_added_to_the_tokenizer_alone_is_refused(tmp_path: Path) -> None:
+    from transformers import AutoTokenizer
+
+    folder = save_tiny_classifier(tmp_path / "model")
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.add_tokens(["zzyzx"])
+    tokenizer.save_pretrained(folder)
+    model = load_classifier(str(folder))
+    assert list(model.probabilities(["A film."]))
+    with pytest.raises(ScoringError, match="a piece of number 30,522"):
+        list(model.probabilities(["A film of zzyzx."]))
+
+
+def test_texts_that_are_cut_are_told(tmp_path: Path) -> None:
+    folder = save_tiny_classifier(tmp_path / "model")
+    changed(folder, "tokenizer_config.json", model_max_length=20)
+    model = load_classifier(str(folder))
+    texts = ["A dull film.", "film " * 18, "film " * 19, "film " * 40]
+    with pytest.warns(S2lctWarning, match="2 of 4 texts are cut after 20 tokens"):
+        assert sum(len(numbers) for numbers, _ in model.probabilities(texts)) == 4
+
+
+@pytest.mark.parametrize(
+    "field", ["attn_implementation", "_attn_implementation", "experts_implementation"]
+)
+@pytest.mark.parametrize("kernel", ["org/kernel", {"": "org/kernel"}, "flash_attention_2"])
+def test_no_code_that_a_configuration_names_is_fetched(
+    field: str, kernel: object, tmp_path: Path
+) -> None:
+    folder = save_tiny_classifier(tmp_path / "model")
+    plain = load_classifier(str(folder)).fingerprint
+    changed(folder, "config.json", **{field: kernel})
+    assert load_classifier(str(folder)).fingerprint == plain

@@ -32,11 +32,11 @@ def tiny_classifier(classes: Sequence[str] = CLASSES, *, seed: int = 0, **config
         "intermediate_size": 32,
         "max_position_embeddings": 128,
         "initializer_range": 0.5,
+        "vocab_size": len(tokenizer),
     }
     torch.manual_seed(seed)
     model = BertForSequenceClassification(
         BertConfig(
-            vocab_size=len(tokenizer),
             id2label=dict(enumerate(classes)),
             label2id={name: number for number, name in enumerate(classes)},
             **(small | config),

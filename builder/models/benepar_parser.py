@@ -19,14 +19,14 @@ import nltk
 import torch
 from benepar import InputSentence, nkutil, parse_chart, retokenization
 from torch import nn
-from transformers import AutoConfig, AutoModel, AutoTokenizer
+from transformers import AutoModel, AutoTokenizer
 
 from s2lct.builder.models import EMBEDDED
 from s2lct.builder.models.shipped import shipped
 from s2lct.builder.records import Token
 from s2lct.errors import ModelError
 from s2lct.files import is_folder, sha256_of
-from s2lct.hub_calls import reason_of
+from s2lct.hub_calls import plain_config, reason_of
 from s2lct.plain_text import plain
 
 WEIGHTS = Path(__file__).parent / "weights" / "parser.safetensors"
@@ -82,7 +82,7 @@ class SpecialTokenRetokenizer(retokenization.Retokenizer):  # type: ignore[misc]
     def __init__(self, folder: str) -> None:
         self.tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         self.retain_start_stop = True
-        kind = AutoConfig.from_pretrained(folder, trust_remote_code=False).model_type
+        kind = plain_config(folder).model_type
         self.is_t5 = kind in ("t5", "mt5")
         self.is_gpt2 = False
         marked = self.tokenizer("a", return_special_tokens_mask=True)["special_tokens_mask"]
@@ -110,7 +110,7 @@ class PublishedChartParser(parse_chart.ChartParser):  # type: ignore[misc]
         super().__init__(tag_vocab, label_vocab, char_vocab, with_characters)
         self.retokenizer = SpecialTokenRetokenizer(pretrained_model_path)
         self.pretrained_model = AutoModel.from_config(
-            AutoConfig.from_pretrained(pretrained_model_path, trust_remote_code=False),
+            plain_config(pretrained_model_path),
             trust_remote_code=False,
         )
         width = hparams.d_model // 2 if hparams.use_encoder else hparams.d_model
@@ -125,7 +125,7 @@ class PublishedBenepar:
     def __init__(self, folder: Path) -> None:
         """Load a folder as benepar publishes it; a `ModelError` if it holds no benepar model."""
         try:
-            config = dict(AutoConfig.from_pretrained(folder, trust_remote_code=False).benepar)
+            config = dict(plain_config(folder).benepar)
             state = torch.load(folder / "benepar_model.bin", map_location="cpu", weights_only=True)
             hparams = {"force_root_constituent": True} | config["hparams"]
             self._parser = PublishedChartParser(

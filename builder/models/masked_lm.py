@@ -21,7 +21,7 @@ from s2lct.builder.records import MASK
 from s2lct.engines import batches_at_once
 from s2lct.errors import ModelError
 from s2lct.files import folder_named
-from s2lct.hub_calls import commit_of, pretrained, reason_of
+from s2lct.hub_calls import commit_of, plain_config, pretrained, reason_of
 from s2lct.plain_text import plain
 
 if TYPE_CHECKING:
@@ -304,6 +304,7 @@ def _pretrained_model(name: str) -> tuple[Network, PreTrainedTokenizerBase]:
             model, info = pretrained(
                 AutoModelForMaskedLM,
                 name,
+                config=plain_config(name, **pinned),
                 weights_only=True,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # refused below with their names

@@ -12,7 +12,7 @@ from s2lct.errors import ScoringError
 from s2lct.labels import check_label_map
 from s2lct.leaderboard.answers.label_rules import rule_for
 from s2lct.leaderboard.models.load import trainers_tokenizer
-from s2lct.leaderboard.models.network import Network, classes_of
+from s2lct.leaderboard.models.network import Network
 from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import SuiteCases, load_suite
 
@@ -56,9 +56,8 @@ class CapabilityCallback(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Refuse what would fail, or keep the worst model, once training is under way."""
-        trainers_tokenizer(kwargs.get("processing_class"))
-        classes = classes_of(kwargs["model"].config)
-        rule_for(classes, label_map=self.label_map)
+        network = Network(trainers_tokenizer(kwargs.get("processing_class")), kwargs["model"])
+        rule_for(network.classes, label_map=self.label_map)
         best = f"eval_{(args.metric_for_best_model or '').removeprefix('eval_')}"
         more_is_better = best.endswith("consistency")
         if best.startswith(PREFIX) and bool(args.greater_is_better) != more_is_better:

@@ -31,6 +31,7 @@ from s2lct.leaderboard.models.classifier import (
     card_licence,
     network_facts,
 )
+from s2lct.leaderboard.models.model_checks import check_ids, positions_of
 from s2lct.leaderboard.models.network import (
     TOKENS_A_BATCH,
     load_pretrained,
@@ -143,8 +144,7 @@ class LanguageModel:
         self.weights_sha256 = state_sha256(model)
         self._continues = model_fingerprint(tokenizer, model, self.weights_sha256)
         self._ask(asks or LabelPrompt())
-        places = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-        self._most_tokens = min(tokenizer.model_max_length, places or 1 << 30)
+        self._most_tokens = positions_of(tokenizer, model.config.get_text_config()) or 1 << 30
         known = inspect.signature(model.forward).parameters
         self._options: dict[str, Any] = {"use_cache": False} if "use_cache" in known else {}
         self._keeps_places = "logits_to_keep" in known
@@ -245,6 +245,7 @@ class LanguageModel:
 
     def _question(self, number: int, text: str) -> _Question:
         strings = self._strings(text)
+        check_ids(self.name, self.model, strings)
         longest = max(map(len, strings))
         if longest > self._most_tokens:
             raise ScoringError(

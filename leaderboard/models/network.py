@@ -20,7 +20,7 @@ from typing import Any
 from s2lct.engines import batches_at_once
 from s2lct.errors import ScoringError
 from s2lct.files import folder_named, sha256_of
-from s2lct.hub_calls import commit_of, pretrained, reason_of
+from s2lct.hub_calls import commit_of, plain_config, pretrained, reason_of
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.models.classifier import (
@@ -31,10 +31,18 @@ from s2lct.leaderboard.models.classifier import (
     network_facts,
     package_licence,
 )
+from s2lct.leaderboard.models.model_checks import (
+    MOST_TOKENS,
+    check_ids,
+    check_label_ids,
+    check_vocabulary,
+    check_weights,
+    positions_of,
+    warn_of_cut_texts,
+)
 
 TOKENS_A_BATCH = 1_024
 TOKENS_A_BATCH_ON_GPU = 65_536
-MOST_TOKENS = 512
 _SAVE_TOKENIZER = "save the tokenizer beside the model: tokenizer.save_pretrained(FOLDER)"
 _NO_PART = {
     *("output_attentions", "output_hidden_states", "return_dict", "use_cache", "architectures"),
@@ -57,10 +65,11 @@ class Network:
         self.tokenizer, self.model = tokenizer, model
         config = model.config
         self.classes = classes_of(config)
-        room = getattr(config, "max_position_embeddings", MOST_TOKENS) or MOST_TOKENS
+        room = positions_of(tokenizer, config) or MOST_TOKENS
         if getattr(config, "model_type", "") in ("roberta", "xlm-roberta", "camembert"):
-            room -= 2  # their positions start behind the padding index
-        self.most_tokens = int(min(tokenizer.model_max_length, room, MOST_TOKENS))
+            # Their positions start behind the padding index.
+            room = min(room, config.max_position_embeddings - 2)
+        self.most_tokens = min(room, MOST_TOKENS)
 
     @property
     def facts(self) -> ModelFacts:
@@ -82,7 +91,11 @@ class Network:
 
         encoded = self.tokenizer(list(texts), truncation=True, max_length=self.most_tokens)
         encoded.pop("attention_mask", None)
+        check_ids(self.name, self.model, encoded["input_ids"])
         lengths = [len(ids) for ids in encoded["input_ids"]]
+        if full := [text for text, n in zip(texts, lengths, strict=True) if n >= self.most_tokens]:
+            whole = [len(ids) for ids in self.tokenizer(full)["input_ids"]]
+            warn_of_cut_texts(self.name, whole, self.most_tokens, len(texts))
         order = sorted(range(len(lengths)), key=lambda number: (-lengths[number], number))
         # Decoders find a text's end by the padding token, and take one text where there is none.
         alone = self.tokenizer.pad_token_id is None
@@ -125,6 +138,7 @@ class SequenceClassifier(Network):
             commit, (tokenizer, model) = version("s2lct"), embedded_network(name)
         else:
             tokenizer, model, commit = load_pretrained(name, revision)
+            check_label_ids(name, model.config)
         if tokenizer.pad_token_id is None and model.config.pad_token_id is not None:
             tokenizer.pad_token = tokenizer.convert_ids_to_tokens(model.config.pad_token_id)
         elif model.config.pad_token_id is None:
@@ -187,7 +201,7 @@ def load_pretrained(
     ScoringError where it is not, cannot be loaded or lacks weights.
     """
     import transformers
-    from transformers import AutoConfig, AutoTokenizer
+    from transformers import AutoTokenizer
 
     from s2lct.leaderboard.models.embedded import register
 
@@ -201,7 +215,7 @@ def load_pretrained(
     ):
         commit = commit_of(name, revision) if folder is None else ""
         pinned = {"revision": commit or revision} if commit or revision else {}
-        config = pretrained(AutoConfig, name, **pinned)
+        config = plain_config(name, **pinned)
     with _refused(f"model {name}: its tokenizer cannot be loaded", _SAVE_TOKENIZER):
         tokenizer = pretrained(AutoTokenizer, name, **pinned)
     if len(tokenizer) <= len(tokenizer.all_special_tokens):
@@ -214,16 +228,15 @@ def load_pretrained(
     ):
         # A checkpoint that is not safetensors goes through torch's weights_only loader.
         model, info = pretrained(
-            getattr(transformers, kind), name, weights_only=True, output_loading_info=True, **pinned
+            getattr(transformers, kind),
+            name,
+            config=config,
+            weights_only=True,
+            output_loading_info=True,
+            **pinned,
         )
-    if lacking := sorted(info["missing_keys"]):
-        # transformers fills them with random numbers.
-        raise ScoringError(
-            f"model {name}: its weights lack {', '.join(lacking[:3])}"
-            + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""),
-            hint="save the whole model, head and all: model.save_pretrained(FOLDER); a language "
-            f"model is scored with --llm, and only such: this one is {config.architectures}",
-        )
+    check_weights(name, model, info["missing_keys"], info["unexpected_keys"])
+    check_vocabulary(name, tokenizer, model)
     return tokenizer, model, commit
 
 
