@@ -81,7 +81,8 @@ def show_site(standings: tuple[SuiteStandings, ...], *, out: Path) -> None:
     for ranked in standings:
         suite = ranked.suite
         console.print(
-            f"Suite {suite.version or '?'} ({suite.fingerprint[:12] or '?'}): "
+            f"Suite {suite.name} {suite.version or 'without a version'} "
+            f"({suite.fingerprint[:12]}): "
             f"{len(ranked.standings)} models, {len(suite.cases)} cases"
         )
     console.print(f"Leaderboard written to {out / PAGE}")

@@ -10,12 +10,16 @@ import typer
 from s2lct.cards import render
 from s2lct.command import command
 from s2lct.dataset_script.hub import CreatePr, DryRun, Hub, Publication, require_repo
-from s2lct.errors import PublishError
+from s2lct.errors import PublishError, S2lctError
+from s2lct.leaderboard.commands.results import SuitesOfResults
 from s2lct.leaderboard.results.hub_results import on_hub
 from s2lct.plain_text import plain
 
 if TYPE_CHECKING:
+    from s2lct.leaderboard.results.read import Suites
     from s2lct.leaderboard.results.record import Result
+
+_LONGEST = 400
 
 
 @command
@@ -26,22 +30,42 @@ def publish_results(
     ],
     *,
     to: Annotated[str, typer.Option(help="Dataset of results, as ORG/NAME.")],
+    suite: SuitesOfResults = [],  # noqa: B006
     create_pr: CreatePr = False,
     dry_run: DryRun = False,
 ) -> list[str]:
-    """Publish result files, each checked against its cases."""
+    """Publish the result files that `s2lct leaderboard check` accepts; others are named.
+
+    Of a model the newest result counts.
+    """
+    from s2lct.leaderboard.results.read import Suites
     from s2lct.leaderboard.scoring.figures import in_words
 
     require_repo("--to", to)
-    contents: dict[str, bytes] = {"README.md": render("results_card.md", repo=to).encode()}
-    lines: list[str] = []
+    suites = Suites(suite, fetched=True)
+    accepted: list[tuple[Path, Result, dict[str, bytes]]] = []
+    left_out: dict[Path, str] = {}
     for path in files:
-        result, content = _as_published(path)
-        if contents.keys() & content.keys():
-            raise PublishError(
-                f"{path}: is of the same model on the same suite as another of these files",
-                hint="give one of them",
-            )
+        try:
+            accepted.append((path, *_as_published(path, suites)))
+        except S2lctError as error:
+            left_out[path] = error.problem.removeprefix(f"{path}: ")
+    newest: dict[str, tuple[Path, Result, dict[str, bytes]]] = {}
+    for path, result, content in sorted(accepted, key=lambda each: each[1].moment):
+        target = min(content)
+        if target in newest:
+            left_out[newest[target][0]] = f"{path} is a newer result of the same model"
+        newest[target] = path, result, content
+    if not newest:
+        (path, why), *others = left_out.items()
+        more = f" (and {len(others)} more files)" if others else ""
+        raise PublishError(
+            plain(f"{path}: {why}", _LONGEST) + more,
+            hint="score models by their Hub ids, or behind an endpoint, on a whole suite",
+        )
+    contents = {"README.md": render("results_card.md", repo=to).encode()}
+    lines: list[str] = []
+    for _, result, content in newest.values():
         contents |= content
         words = in_words(result.overall)
         lines.append(plain(f"{result.model.name} on suite {result.suite.version}: {words}"))
@@ -49,47 +73,32 @@ def publish_results(
     description = "\n".join(f"- {line}" for line in lines)
     publication = Publication(to, "dataset", title, contents, description)
     hub = Hub(create_pr, dry_run)
+    lines += [plain(f"left out {path}: {why}", _LONGEST) for path, why in left_out.items()]
     return [*lines, *hub.publish(publication, hub.state(to, "dataset"))]
 
 
-def _as_published(path: Path) -> tuple[Result, dict[str, bytes]]:
-    """A result, and its JSON and Parquet file by path; no name tells where a folder lies."""
-    from s2lct.leaderboard.results.record import faults_of_names
+def _as_published(path: Path, suites: Suites) -> tuple[Result, dict[str, bytes]]:
+    """A result, and its JSON and Parquet file by path; no name tells where a folder lies.
+
+    Raises:
+        S2lctError: it cannot be read, its suite is not here, or `submission.check` refuses it.
+    """
+    from s2lct.leaderboard.results.read import read_result
+    from s2lct.leaderboard.results.submission import check
     from s2lct.leaderboard.results.write import repository_path
 
-    result = _whole_result(path)
-    suite, model = (
-        record.model_copy(update={"name": _without_place(record.name)})
-        for record in (result.suite, result.model)
-    )
+    result = read_result(path)
+    verdict = check(path, suites.of(result, path))
+    if not verdict.accepted:
+        raise PublishError("; ".join(verdict.reasons), hint="score the model again")
+    suite = result.suite.model_copy(update={"name": _without_place(result.suite.name)})
     table = path.parent / result.outcomes.path
-    result = result.model_copy(update={"suite": suite, "model": model})
-    if fault := next(faults_of_names(result), ""):
-        raise PublishError(f"{path}: {fault}", hint="rename the model's folder and score it again")
     target = PurePosixPath(repository_path(result))
     of_table = target.with_suffix(".parquet")
     outcomes = result.outcomes.model_copy(update={"path": of_table.name})
-    described = result.model_copy(update={"outcomes": outcomes}).model_dump_json(indent=2) + "\n"
+    published = result.model_copy(update={"suite": suite, "outcomes": outcomes})
+    described = published.model_dump_json(indent=2) + "\n"
     return result, {str(target): described.encode(), str(of_table): table.read_bytes()}
-
-
-def _whole_result(path: Path) -> Result:
-    """A result of a model on a whole suite, whose figures follow from its cases."""
-    from s2lct.leaderboard.results.read import Suites, read_result, recompute
-
-    result = read_result(path)
-    if result.partial:
-        raise PublishError(
-            f"{path}: is partial: it covers {result.overall.cases:,} cases of its suite",
-            hint="score the whole suite, without --capability and --limit",
-        )
-    if result.model.predictions is not None:
-        raise PublishError(
-            f"{path}: holds given predictions, which nobody can score again",
-            hint="score the model itself, by its Hub id or behind an endpoint",
-        )
-    suite = result.suite.name
-    return recompute(path, Suites([suite] if on_hub(suite) else []))
 
 
 def _without_place(name: str) -> str:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+INSTALLED = "s2lct"
+"""What stands for the suite that `s2lct install` put here."""
 _SHOWN = 200
 
 
@@ -313,7 +315,7 @@ def published_suite(name: str) -> Path:
     """
     from huggingface_hub import snapshot_download
 
-    if name == "s2lct" and is_here(installed_folder() / SUITE_FILE):
+    if name == INSTALLED and is_here(installed_folder() / SUITE_FILE):
         return installed_folder()
     repo, _, revision = name.partition("@")
     wanted = [SUITE_FILE, f"data/*/{SPLIT}-*.parquet"]

@@ -23,7 +23,7 @@ from s2lct.builder.corpus.collect import with_distinct_names
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.cli.main import app
 from s2lct.errors import S2lctWarning, ScoringError
-from s2lct.leaderboard.results.read import newest_result, read_result
+from s2lct.leaderboard.results.read import newest_result, read_result, read_scored
 from s2lct.leaderboard.results.standings import collect
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import score
@@ -244,3 +244,16 @@ def test_gate_takes_the_newest_result_of_a_model_and_names_the_older(
     CliRunner().invoke(app, ["score", "vader", *asked, "--out", str(out)])
     done = CliRunner().invoke(app, gate)
     assert done.exit_code == 2 and "several models" in done.output
+
+
+def test_results_on_the_installed_suite_are_read_like_others(
+    suite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import datasets
+
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(suite_folder, tmp_path / "cache" / "s2lct")
+    path = write_result(score("vader", "s2lct"), tmp_path)
+    assert read_result(path).suite.name == "s2lct"
+    assert read_scored(path).outcomes.suite.cases == load_suite(suite_folder).cases

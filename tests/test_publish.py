@@ -17,6 +17,7 @@ from damaged_suites import Rows, edited_suite, without_last_family
 from hub_fixtures import HubClient
 from hub_server import MAINTAINER, STRANGER, HubServer
 from made_up_results import make_result
+from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app
@@ -312,7 +313,7 @@ def test_results_are_published_in_pairs_and_still_follow_from_their_cases(
     publisher: Publisher, suite_folder: Path, tmp_path: Path
 ) -> None:
     paths = [
-        result_of(suite_folder, tmp_path / "plain", "stranger/__x__"),
+        result_of(suite_folder, tmp_path / "plain", "stranger/x__y"),
         result_of(suite_folder, tmp_path / "vader", "vader"),
     ]
     proposal = ("results", paths[0], "--to", RESULTS, "--create-pr")
@@ -334,8 +335,12 @@ def test_results_are_published_in_pairs_and_still_follow_from_their_cases(
     assert "nothing to do" in publisher.done("results", *paths, "--to", RESULTS)
     hostile = result_of(suite_folder, tmp_path / "results", "stranger/<script>|`x`")
     publisher.refused("results", hostile, "--to", RESULTS)
-    again = result_of(suite_folder, tmp_path / "again", "stranger/__x__")
-    publisher.refused("results", paths[0], again, "--to", RESULTS)
+    again = result_of(suite_folder, tmp_path / "again", "stranger/x__y")
+    told = json.loads(paths[0].read_text())
+    paths[0].write_text(json.dumps(told | {"date": "2026-01-01T00:00:00Z"}))
+    said = publisher.done("results", again, *paths, hostile, "--to", RESULTS)
+    assert f"left out {paths[0]}: {again} is a newer result of the same model" in said
+    assert f"left out {hostile}: model.name: " in said
 
 
 def test_results_that_do_not_follow_or_are_partial_are_refused(
@@ -349,8 +354,39 @@ def test_results_that_do_not_follow_or_are_partial_are_refused(
     part = tmp_path / "part"
     command = ["score", "vader", "--suite", str(suite_folder), "--limit", "1", "--out", str(part)]
     assert RUNNER.invoke(app, command).exit_code == 0
-    assert "partial" in publisher.refused("results", *part.glob("*.json"), "--to", RESULTS)
+    assert "part of the suite" in publisher.refused(
+        "results", *part.glob("*.json"), "--to", RESULTS
+    )
     assert not publisher.server.repos
+
+
+def test_of_all_that_score_writes_what_check_accepts_is_published(
+    publisher: Publisher, suite_folder: Path, tmp_path: Path
+) -> None:
+    out, predicted = tmp_path / "results", tmp_path / "predicted.csv"
+    ids = [case.id for case in load_suite(suite_folder).with_contrasts]
+    predicted.write_text("id,prediction\n" + "".join(f"{id},neutral\n" for id in ids))
+    model = save_tiny_classifier(tmp_path / "my-model")
+    score = ("score", "--suite", suite_folder, "--out", out)
+    for asked in (
+        ("vader", "textblob"),
+        ("afinn", "--limit", "1"),
+        ("--predictions", predicted, "--name", "team/mine"),
+        (model,),
+        (model, "--name", "team/model"),
+    ):
+        done = RUNNER.invoke(app, [*map(str, (*score, *asked))])
+        assert done.exit_code == 0, done.output
+    files = sorted(out.glob("*.json"))
+    said = publisher.done("results", *files, "--to", RESULTS)
+    assert said.count("left out ") == 4
+    published = [path for path in publisher.server.files("dataset", RESULTS) if ".json" in path]
+    assert sorted(Path(path).stem for path in published) == ["textblob", "vader"]
+    check = ["leaderboard", "check", *map(str, files), "--suite", str(suite_folder), "--json"]
+    for line in RUNNER.invoke(app, check).output.splitlines():
+        verdict = json.loads(line)
+        assert all(reason in said for reason in verdict["reasons"])
+        assert verdict["accepted"] != (f"left out {verdict['file']}: " in said)
 
 
 # Spaces

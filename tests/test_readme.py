@@ -9,6 +9,7 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -164,3 +165,15 @@ def test_from_a_table_of_sentences_to_a_gate(
     assert "set aside: 1 ratings, 1 fragments" in caplog.text
     assert '"Ada"' in Path("mine.jsonl").read_text(encoding="utf-8")
     assert Path("report.html").stat().st_size and server.asked
+
+
+def test_git_ignores_what_the_commands_of_the_readme_write() -> None:
+    if not (README.parent / ".git").exists():
+        pytest.skip("not in a clone")
+    text = README.read_text("utf-8")
+    written = set(re.findall(r"^s2lct .*? --(?:out|html) (\S+)", text, re.MULTILINE))
+    written |= {"predicted.csv", *re.findall(r"^# ([\w-]+\.\w+)$", text, re.MULTILINE)}
+    assert {"results/", "report.html", "site/", "cases.csv", "lc12.yaml"} <= written
+    for name in written:
+        done = subprocess.run(["git", "check-ignore", "-q", name], cwd=README.parent)
+        assert done.returncode == 0, name

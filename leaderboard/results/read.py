@@ -28,7 +28,7 @@ from s2lct.leaderboard.results.record import FORMAT, LONGEST_NAME, Result, fault
 from s2lct.leaderboard.scoring import score
 from s2lct.leaderboard.scoring.figures import flipping_words, references
 from s2lct.plain_text import plain
-from s2lct.suite.cases import SuiteCases, load_suite
+from s2lct.suite.cases import INSTALLED, SuiteCases, installed_folder, load_suite
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,16 +52,23 @@ class Scored(NamedTuple):
 
 
 class Suites:
-    """The suites that results were scored on: those given, and folders that results name."""
+    """The suites of results: those given, folders that results name, and the installed one.
 
-    def __init__(self, given: Iterable[str | Path | SuiteCases] = ()) -> None:
+    Args:
+        given: suites, or what `load_suite` takes.
+        fetched: whether one is fetched that a result names by its Hub id.
+    """
+
+    def __init__(
+        self, given: Iterable[str | Path | SuiteCases] = (), *, fetched: bool = False
+    ) -> None:
         self._known = {suite.fingerprint: suite for suite in map(load_suite, given)}
+        self._fetched = fetched
 
     def of(self, result: Result, path: Path) -> SuiteCases:
         """The suite of a result file; a `ScoringError` where it is not here."""
         stated = result.suite
-        is_here = is_folder(Path(stated.name)) and not repository_meant(stated.name)
-        if stated.fingerprint not in self._known and is_here:
+        if stated.fingerprint not in self._known and self._can_load(stated.name):
             found = load_suite(stated.name)
             self._known[found.fingerprint] = found
         if stated.fingerprint not in self._known:
@@ -71,6 +78,12 @@ class Suites:
                 hint=f"name it: --suite {plain(stated.name, LONGEST_NAME)}, or where it is now",
             )
         return self._known[stated.fingerprint]
+
+    def _can_load(self, name: str) -> bool:
+        """Whether the suite of a name that stands in a result may be read."""
+        if repository_meant(name):
+            return self._fetched
+        return is_folder(Path(name)) or (name == INSTALLED and is_folder(installed_folder()))
 
 
 def result_files(paths: Iterable[Path]) -> list[Path]:

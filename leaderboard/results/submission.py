@@ -105,6 +105,11 @@ def _faults_of_kind(result: Result, suite: SuiteCases) -> Iterator[str]:
         yield "model.predictions: nobody can score given predictions again"
     if result.suite.fingerprint != suite.fingerprint:
         yield "suite.fingerprint: is not the suite's; score the model on this version of it"
+    elif result.suite.version != suite.version:
+        yield (
+            f"suite.version: is {result.suite.version!r}, the suite's is {suite.version!r}; score "
+            "the model on this version of it"
+        )
     if result.partial:
         yield "selection: is a part of the suite; score the model on all of it"
 
