@@ -16,13 +16,13 @@ from typecheck import FOLDERS, package_of_links  # noqa: E402
 
 MOST_LINES = {
     "core": 2_300,
-    "suite": 2_400,
+    "suite": 2_500,
     "builder": 11_600,
     "leaderboard": 7_500,
     "analysis": 5_300,
     "dataset_script": 1_100,
     "cards cli": 1_100,
-    "tests": 19_200,
+    "tests": 19_500,
 }
 LONGEST_MODULE = 600
 MOST_MODULES = 178
