@@ -266,7 +266,7 @@ def curate(
     for name in ("base_url", "model", "api_key_env", "budget", "answers", "annotator"):
         del given[name]
     config = _config(given)
-    require(*(("openai",) if model else ()))
+    require(*(("httpx",) if model else ()))
     key = os.environ[api_key_env] if api_key_env else None
     return curate_corpus(
         config,

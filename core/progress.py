@@ -1,19 +1,22 @@
-"""Progress: bars that show how far long work is, within the command line alone."""
+"""Progress: how far long work is, within the command line alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress
 
 Bar = Callable[..., None]
 """Called with how many more steps are done, and ``note=`` to show beside them."""
-_SHOWN: ContextVar[Progress | None] = ContextVar("shown", default=None)
+SECONDS_BETWEEN_LINES = 30.0
+"""Where nothing can be drawn over: of a log nobody wants more."""
+_SHOWN: ContextVar[Callable[[str, int | None], Bar] | None] = ContextVar("shown", default=None)
 
 
 def bar(name: str, total: int | None) -> Bar:
@@ -23,17 +26,17 @@ def bar(name: str, total: int | None) -> Bar:
         name: of the work.
         total: its steps; None if nobody knows.
     """
-    progress = _SHOWN.get()
-    if progress is None:
-        return lambda done, note="": None
-    progress.start()  # with the first bar: without one an empty line would be shown
-    task = progress.add_task(name, total=total, note="")
-    return lambda done, note="": progress.update(task, advance=done, note=note)
+    new_bar = _SHOWN.get()
+    return new_bar(name, total) if new_bar else lambda done, note="": None
 
 
 @contextmanager
 def shown_bars(console: Console) -> Iterator[None]:
-    """Bars with counts and the time left on a console."""
+    """Bars with counts and the time left on a terminal, a plain line now and then elsewhere."""
+    if not console.file.isatty():
+        with _shown_by(partial(_lines, console)):
+            yield
+        return
     from rich import progress as rich
 
     progress = rich.Progress(
@@ -45,20 +48,43 @@ def shown_bars(console: Console) -> Iterator[None]:
         rich.TextColumn("{task.fields[note]}", markup=False),
         console=console,
     )
-    token = _SHOWN.set(progress)
+
+    def drawn(name: str, total: int | None) -> Bar:
+        progress.start()  # with the first bar: without one an empty line would be shown
+        task = progress.add_task(name, total=total, note="")
+        return lambda done, note="": progress.update(task, advance=done, note=note)
+
     try:
-        yield
+        with _shown_by(drawn):
+            yield
     finally:
-        _SHOWN.reset(token)
         if progress.live.is_started:
             progress.stop()
 
 
+def _lines(console: Console, name: str, total: int | None) -> Bar:
+    """Lines of how far a piece of work is; none of one that is done sooner."""
+    steps, of, said = 0, f" of {total:,}" if total else "", monotonic()
+
+    def step(done: int, note: str = "") -> None:
+        nonlocal steps, said
+        steps += done
+        if monotonic() - said >= SECONDS_BETWEEN_LINES:
+            said = monotonic()
+            console.print(f"{name}: {steps:,}{of} {note}".rstrip(), soft_wrap=True)
+
+    return step
+
+
 @contextmanager
-def without_bars() -> Iterator[None]:
-    """Show nothing of what is done meanwhile, for work of so many short pieces."""
-    token = _SHOWN.set(None)
+def _shown_by(new_bar: Callable[[str, int | None], Bar] | None) -> Iterator[None]:
+    token = _SHOWN.set(new_bar)
     try:
         yield
     finally:
         _SHOWN.reset(token)
+
+
+def without_bars() -> AbstractContextManager[None]:
+    """Show nothing of what is done meanwhile, for work of so many short pieces."""
+    return _shown_by(None)

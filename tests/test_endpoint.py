@@ -19,6 +19,7 @@ import pytest
 from chat_server import Reply, SentimentServer
 from typer.testing import CliRunner
 
+import s2lct
 from s2lct import chat_client
 from s2lct.cli.main import app
 from s2lct.errors import ScoringError
@@ -370,6 +371,27 @@ import runpy, signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
 runpy.run_module("s2lct", run_name="__main__")
 """
+
+
+def test_how_many_requests_it_takes_is_said_before(
+    suite_folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    texts = len({case.text for case in load_suite(suite_folder, limit=3).with_contrasts})
+    said: list[str] = []
+
+    def reply(text: str, before: int) -> Reply:
+        said.extend(record.getMessage() for record in caplog.handler.records)
+        return Reply()
+
+    options: dict[str, Any] = {"models": ["a", "b"], "prompt": ["{text}?", "{text}!", "{text}"]}
+    with SentimentServer(reply) as server:
+        options |= {"suite": str(suite_folder), "out": tmp_path, "base_url": server.base_url}
+        s2lct.score_models(**options, limit=3)
+    expected = (
+        f"At most {texts * 6 + 6:,} requests ({texts:,} texts and a trial, 3 prompts, 2 models)"
+    )
+    assert said[0].startswith(expected)
+    assert len(server.bodies) == texts * 6 + 6
 
 
 def test_a_run_that_is_killed_goes_on(suite_folder: Path, tmp_path: Path, key: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -28,7 +29,9 @@ from s2lct.plain_text import ShortRepr
 if TYPE_CHECKING:
     from s2lct.leaderboard.models.language_model import LabelPrompt
     from s2lct.leaderboard.results.record import Result
+    from s2lct.suite.cases import SuiteCases
 
+logger = logging.getLogger(__name__)
 LLMS, ENDPOINTS, GIVEN = "Language models", "Models behind an endpoint", "Predictions"
 
 
@@ -188,7 +191,7 @@ def score_models(
     if name is not None:
         check_own_name(name)
     require(
-        *(("openai", "httpx") if base_url else ()),
+        *(("httpx",) if base_url else ()),
         *(("ray",) if engine == "ray" else ()),
         *(WORD_LISTS[model].package for model in models if model in WORD_LISTS and not base_url),
     )
@@ -210,6 +213,7 @@ def score_models(
         load: Callable[[str], Sequence[Any]] = lambda name: loaded(source_of(name))  # noqa: E731
         if base_url is not None:
             load = partial(_of_server, base_url, prompts, max_tokens, keep_answers)
+            _tell_requests(chosen, len(prompts), len(set(models)))
         elif engine == "ray" and models:
             workers = stack.enter_context(RayEngine(ModelWorker))
             load = lambda name: shared(workers, source_of(name))  # noqa: E731
@@ -251,6 +255,14 @@ def _prompts(prompts: Sequence[str], meanings: Mapping[str, str] | None) -> list
             )
     wordings = dict.fromkeys(wording.replace("\\n", "\n") for wording in prompts) or PROMPTS
     return [LabelPrompt(wording, words) for wording in wordings]
+
+
+def _tell_requests(suite: SuiteCases, prompts: int, models: int) -> None:
+    """Say before a server is asked how many requests that takes."""
+    texts = len({case.text for case in suite.with_contrasts})
+    counts = f"{texts:,} texts and a trial, {prompts} prompts, {models} models"
+    requests = f"{(texts + 1) * prompts * models:,} requests ({counts})"
+    logger.warning("At most %s, retries aside; kept answers are not asked again", requests)
 
 
 def _of_server(
