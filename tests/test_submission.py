@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,12 +15,13 @@ from made_up_results import suite
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app as commands
+from s2lct.errors import ScoringError
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import LabelRule
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.models.record import OptionsRecord
 from s2lct.leaderboard.results import submission
-from s2lct.leaderboard.results.submission import check
+from s2lct.leaderboard.results.submission import check, rescored_results
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import Case, load_suite
@@ -188,6 +190,47 @@ def test_twenty_false_labels_never_pass(
     chosen = rng.choice(CASES, 20, replace=False)
     false[chosen] = (false[chosen] + rng.integers(1, 3, 20)) % 3
     assert faults_of(probabilities, false, monkeypatch)
+
+
+def test_only_what_was_rescored_and_accepted_says_so_on_a_board(
+    suite_folder: Path, tmp_path: Path
+) -> None:
+    def invoke(*arguments: str) -> Any:
+        return CliRunner().invoke(commands, [*arguments, "--suite", str(suite_folder)])
+
+    results, file = str(tmp_path / "results"), tmp_path / "rescored.jsonl"
+    assert invoke("score", "vader", "afinn", "--out", results).exit_code == 0
+    done = invoke("leaderboard", "check", f"{results}/vader.json", "--rescore", "--json")
+    file.write_text(done.output)
+    # Forged: as new as can be, and the same model by name; and one that was only checked.
+    forged = json.loads(Path(results, "vader.json").read_text())
+    forged["date"] = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    Path(results, "zzz.json").write_text(json.dumps(forged))
+    checked = invoke("leaderboard", "check", f"{results}/afinn.json", "--json")
+    file.write_text(file.read_text() + checked.output)
+    build = ("leaderboard", "build", results, "--out", str(tmp_path / "site"))
+    done = invoke(*build, "--rescored", str(file))
+    assert done.exit_code == 0, done.output
+    assert "left out zzz.json" in done.output
+    rows = json.loads((tmp_path / "site" / "leaderboard.json").read_text())
+    how = {row["model"]: row["obtained"] for row in rows if row["kind"] == "model"}
+    assert how == {"vader": "rescored", "afinn": "as submitted"}
+
+
+@pytest.mark.parametrize(
+    "line", ["", "[]", "7", "null", "{}", '{"accepted": true, "rescored": "9", "sha256": "a"}',
+             "[" * 100_000, '{"accepted": true, "rescored": 1, "sha256": [1]}', "\udcff"]
+)  # fmt: skip
+def test_what_is_no_verdict_is_named_by_its_line(line: str, tmp_path: Path) -> None:
+    file = tmp_path / "rescored.jsonl"
+    file.write_bytes(
+        b'{"accepted": false, "rescored": 0}\n' + line.encode(errors="surrogateescape")
+    )
+    if not line:
+        assert rescored_results(file) == frozenset()
+        return
+    with pytest.raises(ScoringError, match="line 2: is no verdict"):
+        rescored_results(file)
 
 
 def test_the_command_answers_by_lines_json_and_exit_code(

@@ -233,14 +233,25 @@ def build_leaderboard(
             r"\[default: those that the results name, where their folders are here]"
         ),
     ] = [],  # noqa: B006
+    rescored: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            help="What `s2lct leaderboard check --rescore --json` printed: rows of results whose "
+            "models were asked again say so.",
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the page and its data.")] = Path("site"),
 ) -> tuple[SuiteStandings, ...]:
     """Build a page that works from a file, and its data beside it."""
     from s2lct.leaderboard.results.hub_results import on_hub, suites_named
     from s2lct.leaderboard.results.standings import collect
+    from s2lct.leaderboard.results.submission import rescored_results
     from s2lct.leaderboard.site.site import build_site
 
-    collection = collect(results, suites_named(suite))
+    agreeing = rescored_results(rescored) if rescored else frozenset()
+    collection = collect(results, suites_named(suite), agreeing)
     for line in collection.skipped:
         warnings.warn(f"left out {line}", S2lctWarning, stacklevel=2)
     places = {}

@@ -106,12 +106,13 @@ def collect(
         same = _identity(scored.result)
         kept, other = sorted(
             [(file, scored), models.get(same, (file, scored))],
-            key=lambda one: (one[1].result.moment, one[0]),
+            # No result that nobody rescored takes the place of one that somebody did.
+            key=lambda one: (sha256_of(one[0]) in rescored, one[1].result.moment, one[0]),
             reverse=True,
         )
         models[same] = kept
         if other != kept:
-            skip(other[0], f"{kept[0].name} is a newer result of the same model")
+            skip(other[0], f"{kept[0].name} is a newer or a rescored result of the same model")
     if not found:
         raise ScoringError(
             f"{source}: holds no usable result file"

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from s2lct.errors import ScoringError
+from s2lct.files import sha256_of
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import LabelRule, Labels, rule_for
 from s2lct.leaderboard.models.classifier import Classifier, facts_of
@@ -49,6 +50,7 @@ class Verdict:
     accepted: bool  # whether nothing speaks against it
     reasons: tuple[str, ...]  # what does, a line each
     rescored: int = 0  # how many cases and contrasts the model was asked again
+    sha256: str = ""  # of the result file, where it can be read
 
     def as_json(self) -> str:
         """One line of JSON."""
@@ -70,9 +72,10 @@ def check(path: Path, suite: SuiteCases, *, rescore: bool = False) -> Verdict:
         rescore: ask the model, by the name and commit that the submission gives, again.
     """
     reasons: list[str] = []
-    rescored = 0
+    rescored, sha256 = 0, ""
     try:
         result = read_result(path)
+        sha256 = sha256_of(path)
         reasons += [*faults_of_names(result), *_faults_of_kind(result, suite)]
         outcomes = read_outcomes(path, result, suite)
         reasons += [
@@ -85,7 +88,31 @@ def check(path: Path, suite: SuiteCases, *, rescore: bool = False) -> Verdict:
         reasons.append(error.problem.removeprefix(f"{path}: "))
     # A stranger's words, fit for a terminal.
     lines = tuple(plain(reason, LONGEST_REASON - 1) for reason in reasons)
-    return Verdict(plain(str(path), LONGEST_REASON), not reasons, lines, rescored)
+    return Verdict(plain(str(path), LONGEST_REASON), not reasons, lines, rescored, sha256)
+
+
+def rescored_results(verdicts: Path) -> frozenset[str]:
+    """SHA-256 of the result files whose models were asked again, and agree.
+
+    Args:
+        verdicts: what `s2lct leaderboard check --rescore --json` printed, a verdict a line.
+
+    Raises:
+        ScoringError: a line is no verdict.
+    """
+    agreeing: set[str] = set()
+    for number, line in enumerate(verdicts.read_bytes().splitlines(), 1):
+        try:
+            verdict = json.loads(line)
+            if verdict["accepted"] is True and verdict["rescored"] > 0 and verdict["sha256"]:
+                agreeing.add(verdict["sha256"])
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise ScoringError(
+                f"{verdicts}, line {number}: is no verdict",
+                hint="write the file with `s2lct leaderboard check FILES --suite SUITE --rescore "
+                f"--json > {verdicts}`",
+            ) from None
+    return frozenset(agreeing)
 
 
 def _faults_of_kind(result: Result, suite: SuiteCases) -> Iterator[str]:
