@@ -38,7 +38,7 @@ SHA256 = {
 @cache
 def shipped(path: Path) -> Path:
     """The file itself, checked once; see `check_sha256`."""
-    check_sha256(path, SHA256[path.name], 'pip install --force-reinstall --no-deps "s2lct"')
+    check_sha256(path, SHA256[path.name], "install s2lct again, from where you have it")
     return path
 
 

@@ -21,7 +21,7 @@ MOST_SUBJECTIVE = 0.5
 LEAST_SCORE = -7.0
 """Masked words that nobody annotated, of a lower mean log probability, are left out."""
 MOST_SHIFT = 0.3
-"""What is inserted may move the sentiment (-1 to 1) by so much, by each of the scorers."""
+"""What is inserted may move the sentiment (-1 to 1) by so much, in the mean of the scorers."""
 LARGEST_SHARE = 0.02
 """No inserted word or phrase is in a larger share of a suite's expansions."""
 LARGEST_SHARE_OF_A_CLASS = 0.04
