@@ -1,0 +1,261 @@
+"""docs/check-results.yml, run on histories made to get more onto main than results."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from test_readme import parse
+
+DOCS = Path(__file__).parents[1] / "docs"
+WORKFLOW = yaml.safe_load((DOCS / "check-results.yml").read_text("utf-8"))
+STEPS = [step for step in WORKFLOW["jobs"]["check"]["steps"] if "env" in step]
+EVIL = ".github/workflows/evil.yml"
+VADER = "results/3.0.0-0123456789ab/vader"
+
+
+class Repository:
+    """A repository of results with a pull request, and what the workflow says of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.work, self.origin, self.home = folder / "work", folder / "origin", folder / "home"
+        self.home.mkdir()
+        self.environment = {
+            "PATH": f"{folder}:{os.environ['PATH']}",
+            "HOME": str(self.home),
+            **dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL"), "x@y.z"),
+            **dict.fromkeys(("GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"), "x@y.z"),
+        }
+        (folder / "s2lct").write_text('#!/bin/sh\necho checked "$@"\n')
+        (folder / "s2lct").chmod(0o755)
+        self.work.mkdir()
+        self.git("init", "-q", "-b", "main", str(self.work))
+        self.git("init", "-q", "--bare", "-b", "main", str(self.origin))
+        self.git("remote", "add", "origin", str(self.origin))
+        self.commit()
+        self.add("main", VADER)
+        self.push()
+
+    def git(self, *arguments: str) -> str:
+        done = subprocess.run(
+            ["git", *arguments], cwd=self.work, env=self.environment, text=True, capture_output=True
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def push(self) -> None:
+        self.git("push", "-q", "-f", "origin", "main")
+
+    def on(self, branch: str, start: str = "main") -> None:
+        """Go to a branch, which begins at ``start`` where there is none of that name."""
+        known = self.git("branch", "--list", branch)
+        self.git("checkout", "-q", *([branch] if known else ["-b", branch, start]))
+
+    def write(self, **contents: str) -> None:
+        for name, content in contents.items():
+            path = self.work / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content)
+
+    def commit(self) -> None:
+        self.git("add", "-A", "-f")
+        self.git("commit", "-q", "--allow-empty", "-m", "x")
+
+    def add(self, branch: str, *stems: str) -> None:
+        self.on(branch)
+        for stem in stems:
+            self.write(**{f"{stem}.json": branch, f"{stem}.parquet": branch})
+        self.commit()
+
+    def merge(self, branch: str, *, squash: bool) -> None:
+        """Merge a pull request into main, as its owner does."""
+        self.on("main")
+        self.git("merge", "-q", *(["--squash"] if squash else ["--no-ff", "-m", "x"]), branch)
+        self.commit()
+        self.push()
+
+    def crossed(self, tree: str, *parents: str) -> str:
+        """A commit with the files of one and any history."""
+        named = [word for parent in parents for word in ("-p", parent)]
+        return self.git("commit-tree", f"{tree}^{{tree}}", *named, "-m", "x")
+
+    def check(self, pull: str = "pull", event: str = "") -> tuple[bool, str]:
+        """Whether the workflow accepts a pull request, and what it prints."""
+        self.git("push", "-q", "-f", "origin", f"{pull}:refs/pull/7/head")
+        clone = self.home / f"clone{len(list(self.home.iterdir()))}"
+        self.git("clone", "-q", str(self.origin), str(clone))
+        environment = self.environment | {
+            "PULL": "7",
+            "HEAD": event or self.git("rev-parse", pull),
+            "ADDED": f"{clone}-added",
+            "SUITE": WORKFLOW["env"]["SUITE"],
+        }
+        said = ""
+        for step in STEPS:
+            done = subprocess.run(
+                ["bash", "-c", step["run"]], cwd=clone, env=environment, text=True,
+                capture_output=True,
+            )  # fmt: skip
+            said += done.stdout + done.stderr
+            if done.returncode:
+                return False, said
+        return True, said
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return Repository(tmp_path)
+
+
+def test_the_workflow_is_one_of_ours_and_runs_nothing_of_a_pull_request() -> None:
+    line = STEPS[-1]["run"].splitlines()[-1].partition("s2lct ")[2]
+    parse([*line.replace('"$SUITE"', "ORG/s2lct@v3.0.0").split(), "x.json"])
+    (trigger,) = WORKFLOW[True] if isinstance(WORKFLOW[True], list) else [WORKFLOW[True]]
+    assert trigger == "pull_request_target" and WORKFLOW["permissions"] == {"contents": "read"}
+    assert not [step for step in STEPS if "${{" in step["run"]]
+    checkout = WORKFLOW["jobs"]["check"]["steps"][0]
+    assert "ref" not in checkout["with"] and checkout["with"]["persist-credentials"] is False
+
+
+def test_new_results_are_checked_though_main_went_on(repository: Repository) -> None:
+    repository.add("pull", "results/3.0.0-0123456789ab/a--b--12345678", "results/4/c_d.e")
+    repository.add("main", "results/3.0.0-0123456789ab/other")
+    repository.push()
+    accepted, said = repository.check()
+    assert accepted, said
+    assert "--suite ORG/s2lct@v3.0.0 --rescore" in said
+    checked = re.findall(r"-added/(\S+)", said)
+    assert checked == ["results/3.0.0-0123456789ab/a--b--12345678.json", "results/4/c_d.e.json"]
+    assert not repository.check(event=repository.git("rev-parse", "main"))[0]
+
+
+def replaced(repository: Repository) -> None:
+    repository.write(**{f"{VADER}.json": "better", f"{VADER}.parquet": "better"})
+
+
+def deleted(repository: Repository) -> None:
+    repository.git("rm", "-q", f"{VADER}.json", f"{VADER}.parquet")
+
+
+def renamed(repository: Repository) -> None:
+    repository.git("mv", f"{VADER}.json", "results/3.0.0-0123456789ab/mine.json")
+    repository.git("mv", f"{VADER}.parquet", "results/3.0.0-0123456789ab/mine.parquet")
+
+
+def linked(repository: Repository) -> None:
+    repository.write(**{"results/3/mine.parquet": ""})
+    (repository.work / "results/3/mine.json").symlink_to("/etc/passwd")
+
+
+def runnable(repository: Repository) -> None:
+    repository.write(**{"results/3/mine.json": "", "results/3/mine.parquet": ""})
+    (repository.work / "results/3/mine.json").chmod(0o755)
+
+
+def module(repository: Repository) -> None:
+    commit = repository.git("rev-parse", "HEAD")
+    repository.git("update-index", "--add", "--cacheinfo", f"160000,{commit},results/3/x.json")
+
+
+def files(*names: str) -> Callable[[Repository], None]:
+    return lambda repository: repository.write(**dict.fromkeys(names, "x"))
+
+
+OTHERS = (f"{VADER}.json", f"{VADER}.parquet")
+PAIR = ("results/3/mine.json", "results/3/mine.parquet")
+MORE_THAN_RESULTS: dict[str, Callable[[Repository], None]] = {
+    "nothing": files(),
+    "a workflow": files(*PAIR, EVIL),
+    "a Parquet file more": files(*PAIR, "results/3/more.parquet"),
+    "a JSON file more": files(*PAIR, "results/3/more.json"),
+    "another kind of file": files(*PAIR, "results/3/mine.py"),
+    "attributes": files(*PAIR, "results/3/.gitattributes"),
+    "a folder deeper": files("results/3/x/mine.json", "results/3/x/mine.parquet"),
+    "no folder": files("results/mine.json", "results/mine.parquet"),
+    "a folder beside": files("suites/3/mine.json", "suites/3/mine.parquet"),
+    "a folder of a suite": files(*PAIR, "ORG/s2lct@v3.0.0/suite.json"),
+    "other letters": files(*(pair.replace("vader", "VADER") for pair in OTHERS)),
+    "other letters of a folder": files(*(pair.replace("9ab/v", "9AB/x") for pair in OTHERS)),
+    "an option": files("results/3/--out.json", "results/3/--out.parquet"),
+    "a space": files("results/3/a b.json", "results/3/a b.parquet"),
+    "a line": files("results/3/a\nb.json", "results/3/a\nb.parquet"),
+    "other alphabets": files("results/3/vаder.json", "results/3/vаder.parquet"),
+    "another's row, replaced": replaced,
+    "another's row, deleted": deleted,
+    "another's row, renamed": renamed,
+    "a link": linked,
+    "a program": runnable,
+    "a submodule": module,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", MORE_THAN_RESULTS)
+def test_what_is_more_than_new_results_is_refused(what: str, repository: Repository) -> None:
+    repository.on("pull")
+    MORE_THAN_RESULTS[what](repository)
+    if what != "a submodule":
+        repository.commit()
+    else:
+        repository.git("commit", "-q", "-m", "x")
+    accepted, said = repository.check()
+    assert not accepted and "refused: " in said and "checked" not in said
+
+
+@pytest.mark.parametrize("squash", [True, False])
+@pytest.mark.parametrize("target", ["workflow", "row"])
+def test_no_two_pull_requests_together_bring_more_than_results(
+    repository: Repository, squash: bool, target: str
+) -> None:
+    """The histories of both hold the same commits, of which each merge takes what it shows not."""
+
+    def spoil() -> None:
+        if target == "workflow":
+            repository.write(**{EVIL: "on: push"})
+        else:
+            replaced(repository)
+        repository.commit()
+
+    base = repository.git("rev-parse", "main")
+    repository.on("p1")
+    spoil()
+    p1 = repository.git("rev-parse", "HEAD")
+    if target == "workflow":
+        repository.git("rm", "-q", EVIL)
+    repository.git("checkout", base, "--", ".")
+    repository.commit()
+    p2 = repository.git("rev-parse", "HEAD")
+    p1b = repository.crossed(p1, p1)
+    clean, spoiled = repository.crossed(base, p2, p1b), repository.crossed(p1, p1b, p2)
+    for name, start in (("first", clean), ("second", spoiled)):
+        repository.on(name, start)
+        repository.add(name, f"results/3/{name}")
+    accepted, _ = repository.check("first")
+    assert accepted
+    repository.merge("first", squash=squash)
+    accepted, said = repository.check("second")
+    assert not accepted, said
+    assert ("more than add" if squash else "common ancestor") in said
+    repository.git("checkout", "-q", "--orphan", "unrelated")
+    repository.commit()
+    repository.add("unrelated", "results/3/unrelated")
+    assert not repository.check("unrelated")[0]
+
+
+def test_what_main_has_taken_back_does_not_come_again(repository: Repository) -> None:
+    repository.add("pull", "results/3/mine")
+    repository.write(**{EVIL: "on: push"})
+    repository.commit()
+    repository.on("main")
+    repository.write(**{EVIL: "on: push"})
+    repository.commit()
+    repository.push()
+    assert repository.check()[0]  # main has it: the merge adds results alone
+    repository.git("rm", "-q", EVIL)
+    repository.commit()
+    repository.push()
+    assert not repository.check()[0]
