@@ -77,8 +77,8 @@ class Built:
 
     Attributes:
         config: its settings, those that were not given filled in.
-        counts: of each capability, how many sentences were found, expansions suggested, and how
-            many cases there are.
+        counts: of each capability, how many corpus sentences were found for it, how many
+            expansions were tried, and how many seeds, expansions and contrasts there are.
     """
 
     config: BuildConfig

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from s2lct.builder.annotations import Annotations
 from s2lct.builder.capabilities.schema import Capability, Form, SearchRule
+from s2lct.builder.corpus.clean import is_plain_sentence
 from s2lct.builder.inputs import Inputs
 from s2lct.builder.kept_models import Confirmed, KeptModels
 from s2lct.builder.language.grammar import PhraseBank, shipped_attachments, shipped_bank
@@ -58,7 +59,7 @@ class FluentForm:
         capabilities: those of it that are built.
         models: tag, parse and fill masks.
         annotations: what annotators found; None where nobody annotated.
-        counts: take how many sentences were found and expansions suggested, by capability.
+        counts: take how many sentences were found and expansions tried, by capability.
         suggested: how many extensions of a sentence were confirmed, by its text.
         shorter: forms of sentences that were found already, by text.
         pools: what slots are filled with, by capability.
@@ -82,9 +83,9 @@ class FluentForm:
 
     @property
     def is_unread(self) -> bool:
-        """Whether nobody has read the corpus, or is to read what is drawn of it."""
+        """Whether nobody has read what is made of the corpus, or is to read what is drawn of it."""
         known = self.annotations
-        return self.inputs.config.is_of_others and (known is None or known.is_hopeful)
+        return known is None or (self.inputs.config.is_of_others and known.is_hopeful)
 
     @property
     def most_of_suite(self) -> int:
@@ -94,6 +95,9 @@ class FluentForm:
 
     def select(self, rules: Sequence[SearchRule], candidates: Sequence[Sentence]) -> list[Source]:
         """Those of a slot's candidates that meet one of its rules, parsed."""
+        if self.is_unread and not self.inputs.config.is_of_others:
+            # A corpus of others was cleaned when it was read; annotators saw to the shipped ones.
+            candidates = [each for each in candidates if is_plain_sentence(each.text)]
         tools = self.models.tagger, self.models.parser, self.inputs.lexicon
         met = search.that_meet(candidates, rules, *tools, parsed=True)
         sources = [Source(sentence, parsed) for sentence, parsed in met if parsed]
@@ -145,7 +149,7 @@ class FluentForm:
     def _shorten(self, sources: Mapping[str, Source]) -> None:
         """Find the shorter forms of sentences that annotators passed, by their text."""
         known = self.inputs.grammar, self.inputs.lexicon, shipped_attachments()
-        of_others = self.inputs.config.is_of_others
+        of_others = self.inputs.is_guarded
         candidates: list[tuple[Source, str, tuple[Extension, ...]]] = []
         for source in sources.values():
             if not self._may_reach(source.text):
@@ -219,7 +223,7 @@ class FluentForm:
             most_of_suite=self.most_of_suite,
             composed=self.composed.setdefault(capability.id, {}),
         )
-        self.counts[capability.id]["found"] = sum(pool.found for pool in pools.values())
+        self.counts[capability.id]["sentences_found"] = sum(pool.found for pool in pools.values())
         return seeds
 
     def compose_all(self) -> dict[str, list[Seed]]:
@@ -377,7 +381,7 @@ class FluentForm:
             template = form.templates[seed.number]
             negative = is_negative(seed.template)
             for slot, source in zip(seed.slots, seed.sources, strict=True):
-                self.counts[seed.capability]["suggested"] += self.suggested[source.text]
+                self.counts[seed.capability]["expansions_tried"] += self.suggested[source.text]
                 tried = extended.get(source.text, ())
                 own = {each.text for each in source.extensions}
                 for longer in tried[:wanted] if self.annotations is None else tried:

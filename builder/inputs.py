@@ -31,6 +31,7 @@ class Inputs:
         grammar: says what may stand where.
         loaded: the models.
         recorded: what decides what is built, as JSON: options, fingerprints, versions.
+        unread: whether nobody annotated what is made of it here.
     """
 
     config: BuildConfig
@@ -41,11 +42,17 @@ class Inputs:
     grammar: ReferenceGrammar
     loaded: LoadedModels
     recorded: dict[str, Any]
+    unread: bool = False
 
     @property
     def sentences(self) -> Sequence[Sentence]:
         """The sentences of all corpora."""
         return [sentence for corpus in self.corpora for sentence in corpus.sentences]
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether insertions must show by themselves that they read well, as few are read."""
+        return self.unread or self.config.is_of_others
 
     @cached_property
     def collocations(self) -> Collocations | None:
@@ -53,17 +60,17 @@ class Inputs:
 
         What they read of it was suggested without.
         """
-        if not self.config.is_of_others:
+        if not self.is_guarded:
             return None
         return Collocations.of(sentence.text for sentence in self.sentences)
 
     @property
     def mask_tags(self) -> Sequence[str]:
-        """Tags that may become masks; for a corpus of others those of modifiers."""
+        """Tags that may become masks; where few read what comes of it, modifiers alone."""
         tags = self.config.mask_tags
         return [tag for tag in tags if tag in MODIFYING_TAGS] if self.collocations else tags
 
     @property
     def masks_per_sentence(self) -> int | None:
-        """Most masks in a sentence; for a corpus of others one."""
+        """Most masks in a sentence; one where few read what comes of it."""
         return 1 if self.collocations else self.config.masks_per_sentence

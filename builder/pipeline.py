@@ -62,8 +62,9 @@ def build_suite(config: BuildConfig) -> dict[str, dict[str, int]]:
     inputs = replace(inputs, recorded=inputs.recorded | verdicts)
     with locked(out):
         if (described := _built_before(inputs.config, out, inputs.recorded)) is not None:
-            counts: dict[str, dict[str, int]] = described["counts"]
-            return counts
+            # JSON keeps names in alphabetical order, the table in that of the capabilities.
+            rows = {each.id: described["counts"][each.id] for each in inputs.capabilities}
+            return {id: {name: row[name] for name in write.COLUMNS} for id, row in rows.items()}
         counted: dict[str, Counter[str]] = defaultdict(Counter)
         with kept_models(inputs) as models:
             if config.templates == "paper":
@@ -72,11 +73,7 @@ def build_suite(config: BuildConfig) -> dict[str, dict[str, int]]:
             else:
                 rows = _fluent_rows(inputs, models, counted)
         check_found(config, any(rows.values()))
-        counts = {
-            name: {"found": counted[name]["found"], "suggested": counted[name]["suggested"]}
-            | write.counts_of(group)
-            for name, group in rows.items()
-        }
+        counts = write.all_counts(rows, counted)
         with whole_folder(out, ours=files_of_suite(out)) as folder:
             write.write_suite(inputs, rows, counts, folder)
     return counts
@@ -194,7 +191,8 @@ def _fluent_rows(inputs: Inputs, models: KeptModels, counted: Mapping[str, Count
             continue
         read = annotations if annotated else None
         kept_as = fingerprint_of([_of_sentences(inputs.recorded), annotated])
-        form = FluentForm(inputs, chosen, models, read, counted, kept_as=kept_as)
+        made_of = replace(inputs, unread=read is None)
+        form = FluentForm(made_of, chosen, models, read, counted, kept_as=kept_as)
         families = fluent_families(form)
         rows |= {id: list(write.rows(group, form.annotations)) for id, group in families.items()}
     return rows
@@ -219,7 +217,7 @@ def paper_families(
 ) -> dict[str, list[Family]]:
     """The families of each capability in the paper's form.
 
-    ``counted`` takes how many sentences were found and expansions suggested.
+    ``counted`` takes how many sentences were found and expansions tried.
     """
     config, capabilities, sentences = inputs.config, inputs.capabilities, inputs.sentences
     forms = {capability.id: capability.form("paper") for capability in capabilities}
@@ -238,7 +236,7 @@ def paper_families(
             )
             for slot, rules in forms[capability.id].search.items()
         }
-        counted[capability.id]["found"] = sum(map(len, found.values()))
+        counted[capability.id]["sentences_found"] = sum(map(len, found.values()))
         seeds += compose.seeds_in_paper_form(
             capability.id,
             forms[capability.id],
@@ -270,7 +268,7 @@ def paper_families(
         found_words = fill([each for _, each in masked], models.mlm)
         filled = [(*both, words) for both, words in zip(masked, found_words, strict=True)]
         for seed, _, words in filled:
-            counted[seed.capability]["suggested"] += len(words)
+            counted[seed.capability]["expansions_tried"] += len(words)
         passed = confirm.confirmed_in_paper_form(filled, forms, models.tagger, inputs.lexicon)
         chosen |= choose.choose_in_paper_form(
             batch, passed, per_seed=config.expansions, seed=config.seed

@@ -21,6 +21,25 @@ from s2lct.suite.write import write_suite_files
 
 COUNTED = {"seeds": "seed", "expansions": "expansion", "counterparts": CONTRAST}
 """What ``suite.json`` counts of each capability, and the kind of rows that it is."""
+COLUMNS = ("sentences_found", "seeds", "expansions_tried", "expansions", "counterparts")
+"""All that it counts, in the order of the closing table."""
+
+
+def all_counts(
+    rows: Mapping[str, Iterable[Mapping[str, Any]]], worked: Mapping[str, Mapping[str, int]]
+) -> dict[str, dict[str, int]]:
+    """What ``suite.json`` and the closing table count of each capability, in their order.
+
+    Args:
+        rows: of each capability.
+        worked: of each how many ``sentences_found`` and ``expansions_tried`` there were. A sentence
+            that was found gives several seeds where shorter forms of it serve, too.
+    """
+    counts: dict[str, dict[str, int]] = {}
+    for name, group in rows.items():
+        both = worked[name], counts_of(group)
+        counts[name] = {column: {**both[0], **both[1]}.get(column, 0) for column in COLUMNS}
+    return counts
 
 
 def counts_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:

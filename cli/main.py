@@ -83,12 +83,19 @@ def show_build(built: commands.Built) -> None:
     console.print(f"Suite written to {config.out}; look at it with: s2lct inspect {config.out}")
 
 
+_IN_WORDS = {
+    "sentences_found": "sentences\nfound",
+    "expansions_tried": "expansions\ntried",
+    "counterparts": "contrasts",
+}
+
+
 def closing_table(counts: Mapping[str, Mapping[str, int]]) -> Table:
-    """How many sentences were found, expansions suggested, and how many cases there are."""
+    """How many sentences were found, expansions tried, and how many cases there are."""
     columns = next(iter(counts.values()))
     totals = {column: sum(count[column] for count in counts.values()) for column in columns}
     return Table(
-        ["", *columns],
+        ["", *(_IN_WORDS.get(column, column) for column in columns)],
         [
             [name, *(f"{count[column]:,}" for column in columns)]
             for name, count in {**counts, "all": totals}.items()

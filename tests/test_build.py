@@ -25,6 +25,7 @@ from s2lct.builder import pipeline
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.pipeline import build_suite
 from s2lct.builder.verify import verify_suite
+from s2lct.builder.write import COLUMNS
 from s2lct.cli.main import app
 from s2lct.errors import BuildError
 from s2lct.files import locked
@@ -129,6 +130,19 @@ def test_a_suite_that_nobody_annotated_says_so(suite_folder: Path, corpus_path: 
     done = run("--corpus", f"csv:{corpus_path}", "--out", suite_folder, *sizes)
     assert done.exit_code == 0, done.output  # it is this build: its table is shown again
     assert "s2lct curate" in done.output
+
+
+def test_a_second_run_shows_the_table_of_the_first(corpus_path: Path, tmp_path: Path) -> None:
+    names = [f"--capability={name}" for name in ("LC2", "LC4", "LC10")]
+    told = ["--corpus", f"csv:{corpus_path}", "--out", tmp_path / "out", "--seeds", 2, *names]
+    first, second = run(*told), run(*told)
+    assert first.exit_code == 0, first.output
+    tables = [done.output[done.output.index("S²LCT suite") :] for done in (first, second)]
+    assert tables[0] == tables[1]
+    assert tables[0].index("LC2") < tables[0].index("LC10")
+    assert all(name in tables[0] for name in ("sentences", "tried", "contrasts"))
+    counts = read_suite(tmp_path / "out").described["counts"]
+    assert {frozenset(count) for count in counts.values()} == {frozenset(COLUMNS)}
 
 
 def test_a_sentence_of_two_labels_in_two_corpora_makes_no_seed(

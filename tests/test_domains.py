@@ -116,7 +116,7 @@ def test_a_small_corpus_is_shared_out_among_the_capabilities(
 ) -> None:
     counts = build_suite(config_for(batteries, tmp_path / "suite", seeds=100, domain="product"))
     seeds = [row for row in rows_in(tmp_path / "suite") if row["kind"] == "seed"]
-    found = [each for each in counts.values() if each["found"]]
+    found = [each for each in counts.values() if each["sentences_found"]]
     assert len(found) > 7 and all(each["seeds"] for each in found), counts
     used = Counter(source["text"] for row in seeds for source in row["sources"])
     assert max(used.values()) <= MOST_OF_A_SUITE

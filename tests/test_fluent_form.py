@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stub_models import StubParser, StubTagger
 
+from s2lct.builder.annotations import Annotations
 from s2lct.builder.capabilities.schema import SearchRule
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.fluent_form import FluentForm
@@ -62,7 +63,8 @@ def form_of(tagger: StubTagger, seeds: int | str = "all") -> FluentForm:
         lexicon=Lexicon.load(),
         grammar=ReferenceGrammar.load(),
     )
-    return FluentForm(cast(Inputs, inputs), (), cast(KeptModels, models), None)
+    read = cast(Annotations, SimpleNamespace(is_hopeful=False))
+    return FluentForm(cast(Inputs, inputs), (), cast(KeptModels, models), read)
 
 
 def pool_of(form: FluentForm, sentences: Sequence[Sentence], *rules: SearchRule) -> Pool:

@@ -283,7 +283,7 @@ def test_what_annotations_reach_saves_work_and_changes_nothing(tmp_path: Path) -
         config = BuildConfig.checked(
             out=tmp_path / name, annotations=given, capabilities=("LC2",), seeds=5
         )
-        found[name] = build_suite(config)["LC2"]["found"]
+        found[name] = build_suite(config)["LC2"]["sentences_found"]
     assert found["known"] < found["unknown"]
     assert bytes_of(tmp_path / "known" / "data") == bytes_of(tmp_path / "unknown" / "data")
 

@@ -5,11 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from test_build import config_for
+from test_build import config_for, rows_in
 from typer.testing import CliRunner
 
 from s2lct.builder.capabilities.files import load_capabilities
+from s2lct.builder.capabilities.schema import (
+    Capability,
+    CheckListTest,
+    Choice,
+    Contrast,
+    Form,
+    Rewrite,
+    SearchRule,
+    Template,
+)
+from s2lct.builder.config import BuildConfig
+from s2lct.builder.corpus.clean import is_plain_sentence
 from s2lct.builder.pipeline import build_suite
+from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
 from s2lct.suite.read import read_description
 
@@ -32,6 +45,9 @@ forms:
       - text: 'I have not seen it, but a friend says: "{{P}}"'
         passes: [neutral]
 """
+
+
+PAGE = (Path(__file__).parents[1] / "docs" / "capabilities.md").read_text(encoding="utf-8")
 
 
 def invoke(*arguments: object) -> str:
@@ -87,3 +103,42 @@ def test_raters_are_told_what_it_is(suite: Path, tmp_path: Path) -> None:
     invoke("study", "export", suite, "--out", tmp_path / "study", *options)
     assert RATERS.replace("'", "\\u0027") in (tmp_path / "study" / "set-1.html").read_text("utf-8")
     assert RATERS in (tmp_path / "study" / "set-1.csv").read_text("utf-8")
+
+
+def test_the_page_names_every_field() -> None:
+    kinds = (Capability, Form, SearchRule, Template, Contrast, Rewrite, Choice, CheckListTest)
+    fields = {name for kind in kinds for name in kind.model_fields}
+    assert not {name for name in fields if f"`{name}`" not in PAGE} - {"test", "find", "replace"}
+
+
+@pytest.mark.shipped_models
+def test_the_pages_example_is_built_of_sentences_that_nobody_need_mend(tmp_path: Path) -> None:
+    example = PAGE[PAGE.index("```yaml\n") + 8 : PAGE.index("\n```\n")]
+    file = tmp_path / "hearsay.yaml"
+    file.write_text(example, encoding="utf-8")
+    config = BuildConfig.checked(
+        out=tmp_path / "out", seeds=12, capability_files=(file,), capabilities=("HEARSAY",)
+    )
+    build_suite(config)
+    assert verify_suite(tmp_path / "out") == []
+    rows = rows_in(tmp_path / "out")
+    assert {row["kind"] for row in rows} == {"seed", "expansion", "counterpart"}
+    for row in rows:
+        assert all(is_plain_sentence(source["text"]) for source in row["sources"])
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("The film's performances are thrilling.", True),
+        ("Lovely female performances by buy and accorsi.", False),
+        ("Wang puts china at the front.", False),
+        ("It is dover kosashvili's debut.", False),
+        ("This bartleby is a fine piece of work.", False),
+        ("The cast is good, and the film is on DVD.", True),
+        ("An american film about love.", False),
+        ("a film without a capital", False),
+    ],
+)
+def test_a_plain_sentence_has_names_with_capitals(text: str, plain: bool) -> None:
+    assert is_plain_sentence(text) == plain

@@ -154,6 +154,16 @@ def _fault(text: str, own: frozenset[str]) -> str | None:
     return reason
 
 
+def is_plain_sentence(text: str) -> bool:
+    """Whether a text is a plain sentence in common spelling that has its names with capitals.
+
+    Where a corpus is in lower case, what no dictionary lists is a name.
+    """
+    words = [re.sub("['’]s$", "", word) for word in _WORD.findall(text) if word.islower()]
+    has_name = any(word in proper_words() or not _is_listed(word) for word in words)
+    return not has_name and _fault(text, frozenset()) is None
+
+
 def _unlisted(text: str) -> Iterator[str]:
     """Words that no dictionary lists, but for names and what has an apostrophe.
 
