@@ -22,7 +22,8 @@ from s2lct.leaderboard.models.endpoint import EndpointUse
 from s2lct.leaderboard.results.comparison import compare, shown_p
 from s2lct.leaderboard.results.standings import Collection, Standing, collect
 from s2lct.leaderboard.results.write import write_result
-from s2lct.leaderboard.site.site import _SIGNS, build_site, packed_answers
+from s2lct.leaderboard.site.packed import SIGNS, packed_answers
+from s2lct.leaderboard.site.site import build_site
 from s2lct.leaderboard.site.words import BETTER_WORDS, FEW_WORDS, LEAD_WORDS
 
 HOSTILE = (
@@ -399,7 +400,7 @@ def test_packed_answers_are_read_as_they_were(labels: list[int]) -> None:
     for place in range(0, len(said), 4):
         value = 0
         for sign in said[place : place + 4]:
-            value = value * 64 + _SIGNS.index(sign)
+            value = value * 64 + SIGNS.index(sign)
         answers += [value // 5**power % 5 for power in range(10)]
     assert answers[: len(labels)] == labels and not any(answers[len(labels) :])
 

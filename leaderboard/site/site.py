@@ -19,15 +19,13 @@ from markupsafe import Markup
 from s2lct.files import check_folder_out, write_bytes
 from s2lct.hub_calls import is_hub_id
 from s2lct.labels import LABELS
-from s2lct.leaderboard.answers.label_rules import Labels
-from s2lct.leaderboard.answers.text_answers import ANSWER_IDS, PREDICTED
+from s2lct.leaderboard.answers.text_answers import PREDICTED
 from s2lct.leaderboard.models.record import OBTAINED, ModelRecord, stands_apart
-from s2lct.leaderboard.results.comparison import LEVEL, TEST_WORDS, shown_p
+from s2lct.leaderboard.results.comparison import LEVEL, TEST_WORDS
 from s2lct.leaderboard.results.shown_names import ShownNames, look_alikes
 from s2lct.leaderboard.results.standings import (
     MOST_TESTED,
     Collection,
-    PairTests,
     Standing,
     SuiteStandings,
     pairwise_tests,
@@ -44,6 +42,7 @@ from s2lct.leaderboard.scoring.figures import (
     pairs_of,
     passing_expansions,
 )
+from s2lct.leaderboard.site.packed import packed_answers, packed_tests
 from s2lct.leaderboard.site.report import capability_words, one_label_of
 from s2lct.leaderboard.site.words import (
     BEST_CONSTANT,
@@ -65,8 +64,7 @@ _KEY_LENGTH = 12
 _SCRIPTS = ("basics", "plots", "address", "board", "details", "comparison", "pages")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _LONGEST_SHOWN = 300
-_SIGNS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-_PACKED = 10
+_DIGITS = 7
 # The same for all models of a suite, and told once there.
 _OF_SUITE = ("suite_version", "suite_fingerprint", "cases", "chance")
 _OF_CAPABILITY = ("", "_ci_low", "_ci_high", "_seeds", "_expansions", "_consistency")
@@ -310,25 +308,16 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
         "random": RANDOM,
         "tests": {
             "models": min(len(one.standings), MOST_TESTED),
-            "failures": _tests_data(failures),
-            "consistency": _tests_data(consistency),
+            "failures": packed_tests(failures),
+            "consistency": packed_tests(consistency),
         },
-    }
-
-
-def _tests_data(tests: PairTests) -> dict[str, Any]:
-    """Tests of pairs for the page: p-values, and who is better: 0, 1 or null."""
-    return {
-        "capabilities": tests.capabilities,
-        "p": [[shown_p(value) for value in pair] for pair in tests.p_values.tolist()],
-        "better": tests.better,
     }
 
 
 def _row_data(row: Mapping[str, Any], columns: Sequence[str]) -> list[Any]:
     """A row as the page has it: no more digits than it shows, and no text without end."""
     return [
-        round(value, 5)
+        round(value, _DIGITS)
         if isinstance(value := row[name], float)
         else plain(value, _LONGEST_SHOWN)
         if isinstance(value, str)
@@ -345,7 +334,8 @@ def _model_data(of: Standing, names: Sequence[str]) -> dict[str, Any]:
     data = {
         "said": packed_answers(outcomes.labels),
         "consistencies": [
-            share and [round(value, 5) for value in (share.share, *share.ci)] for share in shares
+            share and [round(value, _DIGITS) for value in (share.share, *share.ci)]
+            for share in shares
         ],
         # How many cases were refused and cannot be read, and the failure rate of the others.
         "silent": [
@@ -360,15 +350,6 @@ def _model_data(of: Standing, names: Sequence[str]) -> dict[str, Any]:
         "hub": hub_page(result.model),
     }
     return {name: value for name, value in data.items() if value is not None}
-
-
-def packed_answers(labels: Labels) -> str:
-    """What a model said of each text: ten answers, each one of five, in four signs."""
-    padded = np.zeros(-(-len(labels) // _PACKED) * _PACKED, dtype=np.int64)
-    padded[: len(labels)] = labels
-    values = padded.reshape(-1, _PACKED) @ ANSWER_IDS ** np.arange(_PACKED)
-    places = values[:, None] // 64 ** np.arange(3, -1, -1) % 64
-    return "".join(np.array(list(_SIGNS))[places].ravel().tolist())
 
 
 def hub_page(model: ModelRecord) -> str | None:
