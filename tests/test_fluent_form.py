@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from types import SimpleNamespace
 from typing import cast
@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stub_models import StubParser, StubTagger
 
-from s2lct.builder.annotations import Annotations
 from s2lct.builder.capabilities.schema import SearchRule
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.fluent_form import FluentForm
@@ -49,6 +48,13 @@ RULES = st.lists(
 )
 
 
+@pytest.fixture(autouse=True, scope="module")
+def sentences_as_they_are() -> Iterator[None]:
+    """Of sentences that nobody read the stub's ones are not sound."""
+    with patch.object(FluentForm, "is_unread", False):
+        yield
+
+
 def corpus_of(labelled: Sequence[tuple[str, str, float | None]]) -> list[Sentence]:
     return [
         Sentence("made up", str(number), text, label, "", score)  # type: ignore[arg-type]
@@ -63,8 +69,7 @@ def form_of(tagger: StubTagger, seeds: int | str = "all") -> FluentForm:
         lexicon=Lexicon.load(),
         grammar=ReferenceGrammar.load(),
     )
-    read = cast(Annotations, SimpleNamespace(is_hopeful=False))
-    return FluentForm(cast(Inputs, inputs), (), cast(KeptModels, models), read)
+    return FluentForm(cast(Inputs, inputs), (), cast(KeptModels, models), None)
 
 
 def pool_of(form: FluentForm, sentences: Sequence[Sentence], *rules: SearchRule) -> Pool:
