@@ -1,5 +1,8 @@
 """Where the packages lie: `core` is ``s2lct``, each folder beside it ``s2lct.FOLDER``."""
 
+import re
+from pathlib import Path
+
 from setuptools import find_namespace_packages, setup
 
 FOLDERS = ("analysis", "builder", "cards", "cli", "dataset_script", "leaderboard", "suite")
@@ -7,7 +10,17 @@ PACKAGE_DATA = """
     py.typed *.jinja *.json *.jsonl *.md *.parquet *.safetensors *.reached *.txt *.yaml
 """
 
+
+def long_description() -> str:
+    """README without pictures and with the names of what it links to: an index has no files."""
+    text = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
+    text = re.sub(r"^!\[.*\n\n?", "", text, flags=re.MULTILINE)
+    return re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", text)
+
+
 setup(
+    long_description=long_description(),
+    long_description_content_type="text/markdown",
     packages=[
         "s2lct",
         *(f"s2lct.{folder}" for folder in FOLDERS),
