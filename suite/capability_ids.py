@@ -20,7 +20,7 @@ _RESERVED = words(
     "chance-corrected chance_corrected ci_high ci_low endpoint refusals unreadable "
     "date failure_rate failure_rate_macro failure_rate_micro failures "
     "interval kind label_rule licence macro mean micro model note one_answer one_answer_share "
-    "options overall parameters pass-to-fail pass_to_fail passing_expansions "
+    "obtained options overall parameters pass-to-fail pass_to_fail passing_expansions "
     "prompt prompts prompts_high prompts_low prompts_mean prompts_pass_to_fail "
     "rank rank_high rank_low result_sha256 revision size suite suite_fingerprint suite_official "
     "suite_version weights weights_sha256"

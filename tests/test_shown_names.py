@@ -35,6 +35,8 @@ def test_equal_names_are_told_apart_by_their_weights(result: Result) -> None:
         "./model [weights bbbbbbbb]",
     ]
     assert ShownNames(results[:1])(results[0]) == "./model"  # alone it needs no more
+    long = [variant(result, name=f"./{'x' * 4_000}{n}", revision=f"r{n}") for n in range(2)]
+    assert [len(name) < 250 for name in {*map(ShownNames(long), long)}] == [True, True]
 
 
 @given(

@@ -25,6 +25,7 @@ from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.site.packed import SIGNS, packed_answers
 from s2lct.leaderboard.site.site import build_site
 from s2lct.leaderboard.site.words import BETTER_WORDS, FEW_WORDS, LEAD_WORDS
+from s2lct.suite.capability_ids import _SUFFIXES, is_capability_id
 
 HOSTILE = (
     "</script><img src=x onerror=window.pwned=1><script>window.pwned=1</script>${window.pwned=1}"
@@ -214,6 +215,9 @@ def test_the_files_hold_the_figures_and_no_formula(site: Path) -> None:
     beside = list(csv.DictReader((site / "leaderboard.csv").open(encoding="utf-8", newline="")))
     table = pq.read_table(site / "leaderboard.parquet").to_pylist()
     assert table == json.loads((site / "leaderboard.json").read_text(encoding="utf-8"))
+    # No capability may be called as a column beside its own.
+    own = {f"{name}{end}" for name in ("LC4", "LC9", "LC10") for end in ("", *_SUFFIXES)}
+    assert not [name for name in {*table[0]} - own if is_capability_id(name)]
     assert (table[2]["model"], beside[2]["model"]) == (FORMULA, f"'{FORMULA}")
     assert len(table) == len(beside) == 5 + 2 * 4
     blind = {row["model"]: row for row in table if row["kind"] == "reference"}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from s2lct.leaderboard.models.record import stands_apart
-from s2lct.leaderboard.results.record import Result
+from s2lct.leaderboard.results.record import LONGEST_NAME, Result
+from s2lct.plain_text import plain
 
 _LONGEST_OPTIONS = 40
 _HASH_LENGTH = 8
@@ -44,7 +45,8 @@ def _name(result: Result) -> str:
     partial = f"partial: {result.overall.cases:,} cases" if result.partial else ""
     if result.selection and result.selection.contrasts:
         partial += ", no contrasts"
-    return " ".join([result.model.name, *(f"({words})" for words in (options, partial) if words)])
+    name = plain(result.model.name, LONGEST_NAME)
+    return " ".join([name, *(f"({words})" for words in (options, partial) if words)])
 
 
 def _marks(group: Sequence[Result]) -> list[str]:
