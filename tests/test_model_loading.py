@@ -162,6 +162,23 @@ def test_a_checkpoint_that_is_not_whole_is_refused(mlm_folder: Path, tmp_path: P
     assert "its tokenizer" in error_of(str(mlm_folder))
 
 
+@pytest.mark.parametrize(
+    ("file", "changes"),
+    [
+        ("config.json", {"num_attention_heads": -1}),
+        ("tokenizer_config.json", {"model_max_length": "x"}),
+        ("tokenizer_config.json", {"model_max_length": 3}),
+        ("tokenizer_config.json", {"mask_token": None}),
+    ],
+)
+def test_a_masked_model_that_does_not_answer_is_refused(
+    file: str, changes: dict[str, object], mlm_folder: Path
+) -> None:
+    path = mlm_folder / file
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    error_of(str(mlm_folder))
+
+
 def test_code_beside_a_checkpoint_is_not_run(
     mlm_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -461,6 +461,41 @@ def test_a_piece_that_was_added_to_the_tokenizer_alone_is_refused(tmp_path: Path
         list(model.probabilities(["A film of zzyzx."]))
 
 
+@pytest.mark.parametrize(
+    ("file", "changes"),
+    [
+        ("config.json", {"num_attention_heads": -1}),
+        ("config.json", {"label2id": "x"}),
+        ("tokenizer_config.json", {"unk_token": None}),
+        ("tokenizer_config.json", {"chat_template": {"a": 1}}),
+        ("tokenizer_config.json", {"model_max_length": []}),
+    ],
+)
+def test_a_model_that_breaks_in_any_way_is_one_error_or_scored(
+    file: str, changes: dict[str, object], tmp_path: Path
+) -> None:
+    asks = LabelPrompt(chat_template=False)
+    for folder, question in (
+        (save_tiny_classifier(tmp_path / "classifier"), None),
+        (save_tiny_llama(tmp_path / "llama"), asks),
+    ):
+        changed(folder, file, **changes)
+        try:
+            model = load_classifier(str(folder), asks=question)
+            assert list(model.probabilities([*SENTENCES, "字"]))
+        except ScoringError as error:
+            assert str(folder) in str(error)
+
+
+def test_a_padding_token_that_was_added_later_is_never_read(tmp_path: Path) -> None:
+    asks = LabelPrompt(chat_template=False)
+    folder = save_tiny_llama(tmp_path / "llama")
+    expected = [row for _, row in LanguageModel(str(folder), asks).probabilities(SENTENCES)]
+    changed(folder, "tokenizer_config.json", pad_token="[PAD]")
+    found = [row for _, row in LanguageModel(str(folder), asks).probabilities(SENTENCES)]
+    assert all(np.array_equal(*pair) for pair in zip(found, expected, strict=True))
+
+
 def test_texts_that_are_cut_are_told(tmp_path: Path) -> None:
     folder = save_tiny_classifier(tmp_path / "model")
     changed(folder, "tokenizer_config.json", model_max_length=20)

@@ -81,7 +81,23 @@ class TransformersMaskedLM:
     @classmethod
     def load(cls, name: str) -> TransformersMaskedLM:
         """Load the embedded model, a Hub id or a local folder."""
-        return cls(*_embedded_model() if name == EMBEDDED else _pretrained_model(name), name)
+        if name == EMBEDDED:
+            return cls(*_embedded_model(), name)
+        model = cls(*_pretrained_model(name), name)
+        try:
+            proposed = model.suggest([f"The {MASK} works."], 1)
+        except Exception as error:  # somebody's model may fail in any way
+            raise ModelError(
+                f"--mlm {plain(name, 200)}: does not answer ({reason_of(error)})",
+                hint="check that transformers' own fill-mask pipeline answers",
+            ) from error
+        if not any(proposed):
+            raise ModelError(
+                f"--mlm {plain(name, 200)}: has no word for a mask in a short sentence",
+                hint="name a model whose vocabulary has whole words, and check model_max_length in "
+                "tokenizer_config.json",
+            )
+        return model
 
     @cached_property
     def fingerprint(self) -> str:

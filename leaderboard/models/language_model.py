@@ -35,6 +35,7 @@ from s2lct.leaderboard.models.model_checks import check_ids, positions_of
 from s2lct.leaderboard.models.network import (
     TOKENS_A_BATCH,
     load_pretrained,
+    model_errors,
     model_fingerprint,
     place,
     state_sha256,
@@ -139,12 +140,13 @@ class LanguageModel:
         dtype: str = "auto",
     ) -> None:
         tokenizer, model, self.revision = load_pretrained(name, revision, continues=True)
-        place(model, device, dtype)
         self.name, self.tokenizer, self.model = name, tokenizer, model
-        self.weights_sha256 = state_sha256(model)
-        self._continues = model_fingerprint(tokenizer, model, self.weights_sha256)
-        self._ask(asks or LabelPrompt())
-        self._most_tokens = positions_of(tokenizer, model.config.get_text_config()) or 1 << 30
+        with model_errors(f"model {name}: cannot be used"):
+            place(model, device, dtype)
+            self.weights_sha256 = state_sha256(model)
+            self._continues = model_fingerprint(tokenizer, model, self.weights_sha256)
+            self._ask(asks or LabelPrompt())
+        self._most_tokens = positions_of(name, tokenizer, model.config.get_text_config()) or 1 << 30
         known = inspect.signature(model.forward).parameters
         self._options: dict[str, Any] = {"use_cache": False} if "use_cache" in known else {}
         self._keeps_places = "logits_to_keep" in known
@@ -220,7 +222,8 @@ class LanguageModel:
         the model reads is a ScoringError.
         """
         on_cpu = self.model.device.type == "cpu"
-        yield from batches_at_once(self._answers, self.batches(texts), on_cpu=on_cpu)
+        with model_errors(f"model {self.name}: does not answer"):
+            yield from batches_at_once(self._answers, self.batches(texts), on_cpu=on_cpu)
 
     @property
     def tokens_a_batch(self) -> int:
@@ -302,8 +305,8 @@ class LanguageModel:
                 wanted += [(len(rows) + row, at, token) for row, at, token in word]
                 lengths.append(len(word))
             rows += [torch.tensor(row) for row in question.rows]
-        filler = self.tokenizer.pad_token_id or 0
-        ids = pad_sequence(rows, batch_first=True, padding_value=filler)
+        # No token looks at what fills the rows, which a padding token added later would be beyond.
+        ids = pad_sequence(rows, batch_first=True, padding_value=0)
         mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True)
         at_rows, places, tokens = torch.tensor(wanted, device=device).T
         options = dict(self._options)

@@ -24,7 +24,7 @@ _NO_WEIGHT = re.compile(r"(^|\.)position_ids$")
 """Old checkpoints have the numbers of places among their weights."""
 
 
-def positions_of(tokenizer: Any, config: Any) -> int | None:
+def positions_of(name: str, tokenizer: Any, config: Any) -> int | None:
     """How many tokens a model reads, by its tokenizer and its configuration.
 
     None where neither says.
@@ -47,7 +47,7 @@ def positions_of(tokenizer: Any, config: Any) -> int | None:
     place = min(numbers, key=numbers.__getitem__)
     if numbers[place] < FEWEST_TOKENS:
         raise ScoringError(
-            f"model: reads {numbers[place]} tokens of a text ({place})",
+            f"model {name}: reads {numbers[place]} tokens of a text ({place})",
             hint="write there how many the model was trained with, mostly 512",
         )
     return numbers[place]
@@ -60,7 +60,8 @@ def check_label_ids(model: str, config: Any) -> None:
         ScoringError: ``label2id`` gives a class another number than ``id2label``.
     """
     names: Mapping[Any, Any] = getattr(config, "id2label", None) or {}
-    numbers: Mapping[Any, Any] = getattr(config, "label2id", None) or {}
+    stated = getattr(config, "label2id", None)
+    numbers: Mapping[Any, Any] = stated if isinstance(stated, Mapping) else {}
     number_of = {plain_name(str(name)): str(number) for number, name in names.items()}
     for name, number in numbers.items():
         called = next((str(of) for other, of in names.items() if str(other) == str(number)), None)

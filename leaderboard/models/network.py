@@ -44,6 +44,10 @@ from s2lct.leaderboard.models.model_checks import (
 TOKENS_A_BATCH = 1_024
 TOKENS_A_BATCH_ON_GPU = 65_536
 _SAVE_TOKENIZER = "save the tokenizer beside the model: tokenizer.save_pretrained(FOLDER)"
+_ASK_PIPELINE = (
+    "check that transformers' own pipeline answers; where memory is short, pass --device cpu or a "
+    "smaller model"
+)
 _NO_PART = {
     *("output_attentions", "output_hidden_states", "return_dict", "use_cache", "architectures"),
     *("dtype", "problem_type", "torch_dtype", "transformers_version", "backend", "is_local"),
@@ -65,7 +69,7 @@ class Network:
         self.tokenizer, self.model = tokenizer, model
         config = model.config
         self.classes = classes_of(config)
-        room = positions_of(tokenizer, config) or MOST_TOKENS
+        room = positions_of(name, tokenizer, config) or MOST_TOKENS
         if getattr(config, "model_type", "") in ("roberta", "xlm-roberta", "camembert"):
             # Their positions start behind the padding index.
             room = min(room, config.max_position_embeddings - 2)
@@ -121,7 +125,8 @@ class Network:
         self.model.eval()
         try:
             on_cpu = self.model.device.type == "cpu"
-            yield from batches_at_once(answered, self.batches(texts), on_cpu=on_cpu)
+            with model_errors(f"model {self.name}: does not answer"):
+                yield from batches_at_once(answered, self.batches(texts), on_cpu=on_cpu)
         finally:
             self.model.train(training)
 
@@ -138,17 +143,18 @@ class SequenceClassifier(Network):
             commit, (tokenizer, model) = version("s2lct"), embedded_network(name)
         else:
             tokenizer, model, commit = load_pretrained(name, revision)
+        with model_errors(f"model {name}: cannot be used"):
             check_label_ids(name, model.config)
-        if tokenizer.pad_token_id is None and model.config.pad_token_id is not None:
-            tokenizer.pad_token = tokenizer.convert_ids_to_tokens(model.config.pad_token_id)
-        elif model.config.pad_token_id is None:
-            # Decoders read the last token that is none of padding.
-            model.config.pad_token_id = tokenizer.pad_token_id
-        super().__init__(tokenizer, model, name)
-        place(model, device, dtype)
-        self.revision = commit
-        self.weights_sha256 = state_sha256(model)
-        self.fingerprint = model_fingerprint(tokenizer, model, self.weights_sha256)
+            if tokenizer.pad_token_id is None and model.config.pad_token_id is not None:
+                tokenizer.pad_token = tokenizer.convert_ids_to_tokens(model.config.pad_token_id)
+            elif model.config.pad_token_id is None:
+                # Decoders read the last token that is none of padding.
+                model.config.pad_token_id = tokenizer.pad_token_id
+            super().__init__(tokenizer, model, name)
+            place(model, device, dtype)
+            self.revision = commit
+            self.weights_sha256 = state_sha256(model)
+            self.fingerprint = model_fingerprint(tokenizer, model, self.weights_sha256)
 
     @cached_property
     def facts(self) -> ModelFacts:
@@ -183,7 +189,7 @@ def place(model: Any, device: str, dtype: str) -> None:
         device = "cuda" if torch.cuda.is_available() else "cpu"
     if dtype == "auto":
         dtype = "bfloat16" if device.startswith("cuda") else "float32"
-    with _refused(
+    with model_errors(
         f"--device {device}: the model cannot be put there",
         "pass --device cpu, or auto, which takes a GPU where there is one, or a smaller model",
     ):
@@ -207,7 +213,7 @@ def load_pretrained(
 
     register()  # a retrained embedded model is a folder like any other
     folder = folder_named(name, "model")
-    with _refused(
+    with model_errors(
         f"model {name}: cannot be loaded",
         "check the id or folder; without a network, download it where there is one "
         "(`hf download ID --local-dir DIR`) and pass DIR, or try vader, textblob, afinn, "
@@ -216,13 +222,13 @@ def load_pretrained(
         commit = commit_of(name, revision) if folder is None else ""
         pinned = {"revision": commit or revision} if commit or revision else {}
         config = plain_config(name, **pinned)
-    with _refused(f"model {name}: its tokenizer cannot be loaded", _SAVE_TOKENIZER):
+    with model_errors(f"model {name}: its tokenizer cannot be loaded", _SAVE_TOKENIZER):
         tokenizer = pretrained(AutoTokenizer, name, **pinned)
     if len(tokenizer) <= len(tokenizer.all_special_tokens):
         # transformers makes an empty tokenizer where the files are missing.
         raise ScoringError(f"model {name}: has no tokenizer files", hint=_SAVE_TOKENIZER)
     kind = "AutoModelForCausalLM" if continues else "AutoModelForSequenceClassification"
-    with _refused(
+    with model_errors(
         f"model {name}: its weights cannot be loaded",
         "save them as safetensors: model.save_pretrained(FOLDER)",
     ):
@@ -241,11 +247,13 @@ def load_pretrained(
 
 
 @contextmanager
-def _refused(problem: str, hint: str) -> Iterator[None]:
+def model_errors(problem: str, hint: str = _ASK_PIPELINE) -> Iterator[None]:
     """Whatever goes wrong is a problem with its cause in brackets."""
     try:
         yield
-    except Exception as error:
+    except ScoringError:
+        raise
+    except Exception as error:  # libraries and somebody's files fail in any way
         raise ScoringError(f"{problem} ({reason_of(error)})", hint=hint) from error
 
 
