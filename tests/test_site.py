@@ -186,6 +186,7 @@ def test_consistency_leads_the_board_where_there_are_contrasts(
     board.tab.get_by_role("link", name="Compare the two").click()
     board.tab.get_by_text("better on 1, worse on 0, undecided on 0 by consistency").wait_for()
     board.tab.get_by_text("better on 0, worse on 1, undecided on 2 by failure rates").wait_for()
+    board.tab.get_by_text(LEAD_WORDS, exact=False).first.wait_for()
     board.tab.go_back()
     board.tab.get_by_role("link", name="org/reads").click()
     board.tab.get_by_text("macro 75.0 % [").wait_for()

@@ -355,7 +355,7 @@ def comparison_tables(
     """
     names = (first, second) if first != second else ("first", "second")
     for figure, unit, words, tests in (
-        ("consistency", "pairs", CONSISTENCY_WORDS, consistency),
+        ("consistency", "pairs", f"{LEAD_WORDS}. {CONSISTENCY_WORDS}", consistency),
         ("failure rates", "cases", TEST_WORDS, compared),
     ):
         better = "↓" if unit == "cases" else "↑"
