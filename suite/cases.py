@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from s2lct.errors import ScoringError
 from s2lct.files import is_folder, is_here
-from s2lct.hub_calls import causes_of, reason_of, repository_meant
+from s2lct.hub_calls import causes_of, is_hub_id, reason_of, repository_meant
 from s2lct.labels import is_integer
-from s2lct.plain_text import plain
+from s2lct.plain_text import did_you_mean, plain
 from s2lct.suite.capability_ids import chosen, natural_order
-from s2lct.suite.other_suites import SUITE_FORMS, is_spec, rows_of_spec
+from s2lct.suite.other_suites import CHECKLIST, SUITE_FORMS, TABLES, is_spec, rows_of_spec
 from s2lct.suite.read import read_suite
 from s2lct.suite.tables import (
     ALL,
@@ -317,6 +317,12 @@ def published_suite(name: str) -> Path:
 
     if name == INSTALLED and is_here(installed_folder() / SUITE_FILE):
         return installed_folder()
+    if not is_hub_id(name) and name != INSTALLED:
+        kind = name.partition(":")[0]
+        near = did_you_mean(kind, (CHECKLIST, *TABLES)) if ":" in name else ""
+        raise ScoringError(
+            f"--suite {plain(name, _SHOWN)}: there is no such folder", hint=f"{near}{SUITE_FORMS}"
+        )
     repo, _, revision = name.partition("@")
     wanted = [SUITE_FILE, f"data/*/{SPLIT}-*.parquet"]
     try:

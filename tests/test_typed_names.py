@@ -20,6 +20,7 @@ from s2lct.leaderboard.answers.label_rules import rule_for
 from s2lct.leaderboard.models.load import as_classifier, load_classifier
 from s2lct.plain_text import did_you_mean
 from s2lct.suite.capability_ids import chosen
+from s2lct.suite.cases import load_suite
 
 NEAR: dict[str, Callable[[], object]] = {
     "vader": lambda: load_classifier("vadr"),
@@ -29,6 +30,9 @@ NEAR: dict[str, Callable[[], object]] = {
     "LC11": lambda: load_capabilities(["L11"]),
     "restaurant": lambda: load_domain("restaurants"),
     "csv": lambda: read_corpus("cvs:films.csv"),
+    "checklist": lambda: load_suite("checklst:films.jsonl"),
+    "embedded": lambda: load_parser("embeded"),
+    "bfloat16": lambda: load_classifier("vader", dtype="bfloat"),
     "LABEL_0": lambda: rule_for(
         ["LABEL_0", "OTHER"], label_map={"LABLE_0": "negative", "OTHER": "positive"}
     ),
@@ -54,6 +58,9 @@ def test_near_names_are_names_that_there_are(name: str, names: list[str]) -> Non
 def test_a_folder_that_is_missing_is_called_so(name: str) -> None:
     with pytest.raises(S2lctError, match="there is no such folder") as caught:
         load_classifier(name)
+    assert "Validation" not in str(caught.value)
+    with pytest.raises(S2lctError, match="there is no such folder") as caught:
+        load_suite(name or "..../")
     assert "Validation" not in str(caught.value)
 
 

@@ -27,7 +27,7 @@ from s2lct.builder.records import Token
 from s2lct.errors import ModelError
 from s2lct.files import is_folder, sha256_of
 from s2lct.hub_calls import plain_config, reason_of
-from s2lct.plain_text import plain
+from s2lct.plain_text import did_you_mean, plain
 
 WEIGHTS = Path(__file__).parent / "weights" / "parser.safetensors"
 _BATCH_TOKENS = 2048
@@ -180,6 +180,6 @@ def model_folder(name: str) -> Path:
     except LookupError as error:
         raise ModelError(
             f"--parser {name}: is not in NLTK's data folders",
-            hint=f"fetch it: python -c \"import benepar; benepar.download('{name}')\"; or use "
-            "--parser embedded",
+            hint=f'{did_you_mean(name, [EMBEDDED])}fetch it: python -c "import benepar; '
+            f"benepar.download('{name}')\"; or use --parser embedded",
         ) from error

@@ -22,7 +22,7 @@ from s2lct.engines import batches_at_once
 from s2lct.errors import ModelError
 from s2lct.files import folder_named
 from s2lct.hub_calls import commit_of, plain_config, pretrained, reason_of
-from s2lct.plain_text import plain
+from s2lct.plain_text import did_you_mean, plain
 
 if TYPE_CHECKING:
     import torch
@@ -329,8 +329,8 @@ def _pretrained_model(name: str) -> tuple[Network, PreTrainedTokenizerBase]:
     except Exception as error:  # every way in which loading can fail has a class of its own
         raise ModelError(
             f"{shown}: cannot be loaded ({reason_of(error)})",
-            hint="name a masked language model of the Hub or a local folder; without a "
-            "network, download it first or use --mlm embedded",
+            hint=f"{did_you_mean(name, [EMBEDDED])}name a masked language model of the Hub or a "
+            "local folder; without a network, download it first or use --mlm embedded",
         ) from error
     # `transformers` fills what a checkpoint lacks with random numbers.
     wrong = (key if isinstance(key, str) else key[0] for key in info["mismatched_keys"])

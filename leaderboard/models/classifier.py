@@ -7,8 +7,10 @@ from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from s2lct.errors import ScoringError
 from s2lct.files import folder_named, regular_bytes
 from s2lct.leaderboard.answers.label_rules import Array, check_classes
+from s2lct.plain_text import did_you_mean
 from s2lct.yaml_files import MOST_BYTES, front_matter
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
@@ -76,6 +78,15 @@ class Function:
     def predict(self, texts: Sequence[str]) -> Any:
         """What it says of all texts."""
         return self.function(list(texts))
+
+
+def check_dtype(dtype: str) -> None:
+    """Refuse a type of numbers that is none of `DTYPES` with a ScoringError."""
+    if dtype not in DTYPES:
+        raise ScoringError(
+            f"--dtype {dtype}: no such",
+            hint=f"{did_you_mean(dtype, DTYPES)}pass {' or '.join(DTYPES)}",
+        )
 
 
 def facts_of(model: Any) -> ModelFacts:

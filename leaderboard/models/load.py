@@ -12,7 +12,7 @@ from s2lct.errors import ScoringError
 from s2lct.files import folder_named
 from s2lct.hub_calls import HUB
 from s2lct.leaderboard.models.built_in import WORD_LISTS
-from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS, Classifier, Function
+from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS, Classifier, Function, check_dtype
 from s2lct.leaderboard.models.endpoint import EndpointModel
 from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
 from s2lct.leaderboard.models.network import Network, SequenceClassifier
@@ -33,6 +33,7 @@ def load_classifier(
     With ``asks``, folders and Hub ids are language models. ``dtype`` is one of `DTYPES`, of which
     ``auto`` is bfloat16 on a GPU, else float32. Raises a ScoringError where there is none of use.
     """
+    check_dtype(dtype)
     if isinstance(name, str) and name in WORD_LISTS:
         baseline = WORD_LISTS[name]
         try:

@@ -24,10 +24,10 @@ from s2lct.hub_calls import commit_of, plain_config, pretrained, reason_of
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.models.classifier import (
-    DTYPES,
     EMBEDDED_MODELS,
     ModelFacts,
     card_licence,
+    check_dtype,
     network_facts,
     package_licence,
 )
@@ -183,8 +183,7 @@ def place(model: Any, device: str, dtype: str) -> None:
     """
     import torch
 
-    if dtype not in DTYPES:
-        raise ScoringError(f"--dtype {dtype}: no such", hint=f"pass {' or '.join(DTYPES)}")
+    check_dtype(dtype)
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     if dtype == "auto":
