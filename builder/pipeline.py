@@ -32,7 +32,7 @@ from s2lct.builder.stages.mask import fill, mask
 from s2lct.cache import Cache
 from s2lct.engines import Engine, InProcess, RayEngine
 from s2lct.errors import BuildError, SuiteError
-from s2lct.files import check_folder_out, check_only_ours, locked, sha256_of, whole_folder
+from s2lct.files import check_folder_out, check_only_ours, locked, restore, sha256_of, whole_folder
 from s2lct.identity import fingerprint_of, package_fingerprint
 from s2lct.progress import bar
 from s2lct.suite.read import read_suite
@@ -53,8 +53,9 @@ def build_suite(config: BuildConfig) -> dict[str, dict[str, int]]:
     Raises:
         S2lctError: something that the caller can mend; nothing is half written.
     """
-    check_folder_out(config.out, "--out")
+    check_folder_out(config.out, "--out", replaced=True)
     out = Path(os.path.realpath(config.out))
+    restore(out)
     if config.overwrite or not (out / SUITE_FILE).is_file():
         check_only_ours(out, files_of_suite(out), option="--out")
     inputs = read_inputs(config)

@@ -7,6 +7,7 @@ import json
 import os
 import secrets
 import shutil
+import socket
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,8 @@ from s2lct.identity import content_id
 from s2lct.plain_text import plain
 
 _BLOCK = 1 << 20
+_OF_THE_SYSTEM = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
+"""What file managers put into folders that were looked at."""
 
 
 def cache_folder() -> Path:
@@ -132,6 +135,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     """
     check_file_out(path)
     path.parent.mkdir(parents=True, exist_ok=True)
+    restore(path)
     partial = _partial(path)
     try:
         with partial.open("xb") as file:
@@ -148,7 +152,8 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 def whole_folder(path: Path, *, ours: Collection[str] = ()) -> Iterator[Path]:
     """A folder to fill that takes its name when it is whole, or never.
 
-    It is filled beside its place and replaces what was there before. A link is followed.
+    It is filled beside its place and replaces what was there before. A link is followed. What a
+    process that was killed left behind goes, and a folder that it had moved aside comes back.
 
     Args:
         path: the folder.
@@ -158,9 +163,10 @@ def whole_folder(path: Path, *, ours: Collection[str] = ()) -> Iterator[Path]:
         OutputError: there can be no folder of that name, or it holds files that are not ``ours``.
         OSError: it cannot be written; what was there stays.
     """
-    check_folder_out(path)
+    check_folder_out(path, replaced=True)
     target = Path(os.path.realpath(path))
-    partial, old = _partial(target), _partial(target)
+    restore(target)
+    partial, old = _partial(target), _partial(target, "old")
     partial.mkdir(parents=True)
     try:
         yield partial
@@ -175,12 +181,49 @@ def whole_folder(path: Path, *, ours: Collection[str] = ()) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
 
 
+def restore(target: Path) -> None:
+    """Undo what a process that was killed left of a file or folder that it was writing.
+
+    A folder that it had moved aside to replace it takes its name again; what is not whole goes.
+    Nothing of a process that still runs, or may run on another machine, is touched.
+    """
+    leftovers = [path for path in target.parent.glob(f"{_stem(target)}-*") if _is_left(path)]
+    for path in sorted(leftovers, key=lambda path: path.suffix == ".old", reverse=True):
+        if path.suffix == ".old" and not os.path.lexists(target):
+            path.rename(target)
+        elif path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _is_left(path: Path) -> bool:
+    """Whether what a name beside a path says was written by a process of this machine, now dead."""
+    *_, machine, process, _ = path.stem.split("-")
+    if machine != _machine() or os.name != "posix" or not process.isdecimal():
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
+
+
+def _machine() -> str:
+    return content_id(socket.gethostname())[:6]
+
+
 def files_in(folder: Path) -> list[str]:
-    """The names of all files in a folder, relative to it; none where there is no folder."""
+    """The names of all files in a folder, relative to it, without those of file managers.
+
+    There are none where there is no folder.
+    """
     return sorted(
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*")
-        if path.is_symlink() or not path.is_dir()
+        if (path.is_symlink() or not path.is_dir()) and path.name not in _OF_THE_SYSTEM
     )
 
 
@@ -202,39 +245,60 @@ def check_only_ours(folder: Path, ours: Collection[str], *, option: str = "") ->
         )
 
 
-def _partial(path: Path) -> Path:
-    """A name beside a path that nobody can know."""
-    return path.with_name(f".s2lct-{secrets.token_hex(8)}.partial")
+def _stem(path: Path) -> str:
+    """How names beside a path begin that stand for it meanwhile."""
+    return f".s2lct-{content_id(path.name)}"
+
+
+def _partial(path: Path, kind: str = "partial") -> Path:
+    """A name beside a path that nobody can know, which says what process writes there."""
+    who = f"{_machine()}-{os.getpid()}-{secrets.token_hex(8)}"
+    return path.with_name(f"{_stem(path)}-{who}.{kind}")
 
 
 @contextmanager
 def locked(path: Path, option: str = "--out") -> Iterator[None]:
-    """Hold a file or folder that an option names; the lock lies in our own cache.
+    """Hold a file or folder that an option names; the lock lies beside it as long as it is held.
 
     Raises:
-        OutputError: another process holds it.
+        OutputError: another process holds it, or no lock can lie there.
     """
     from filelock import FileLock, Timeout
 
-    lock = cache_folder() / "locks" / f"{content_id(os.path.realpath(path))}.lock"
-    lock.parent.mkdir(parents=True, exist_ok=True)
+    target = Path(os.path.realpath(path))
+    lock = target.with_name(f"{_stem(target)}.lock")
     try:
-        with FileLock(lock, timeout=0):
-            yield
+        target.parent.mkdir(parents=True, exist_ok=True)
+        held = FileLock(lock, timeout=0)
+        held.acquire()
     except Timeout:
         raise OutputError(
             f"{option} {path}: another process is writing there",
             hint=f"wait for it to end, or choose another {option}",
         ) from None
+    except OSError as error:
+        raise OutputError(
+            f"{option} {path}: nothing may be written in {target.parent} ({error.strerror})",
+            hint=f"choose another {option}",
+        ) from error
+    try:
+        yield
+    finally:
+        if os.name == "posix":
+            lock.unlink(missing_ok=True)  # still held: who opens it anew gets another file
+        held.release()
 
 
-def check_file_out(path: Path | None, option: str = "", *, folder: bool = False) -> None:
+def check_file_out(
+    path: Path | None, option: str = "", *, folder: bool = False, replaced: bool = False
+) -> None:
     """Refuse a name that nothing can be written under, before work is put into its contents.
 
     Args:
         path: it and folders above it need not exist; None is not checked.
         option: what the user gave it by, such as ``--html``; named in the error.
         folder: it is to be a folder.
+        replaced: the folder is replaced as a whole, and not only written into.
 
     Raises:
         OutputError: something else is there, or nothing can be.
@@ -242,12 +306,17 @@ def check_file_out(path: Path | None, option: str = "", *, folder: bool = False)
     if path is None:
         return
     kind, problem = "folder" if folder else "file", ""
+    hint = f"name another {kind}"
     try:
         mode = path.stat().st_mode
         if not (stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode)):
             problem = f"is no {kind}"
-        elif folder and path.is_mount():
-            problem = "is mounted, and cannot be replaced"
+        elif replaced and os.path.ismount(os.path.realpath(path)):
+            problem = "is where a disk is mounted, and would be replaced as a whole"
+            hint = f"name a folder in it, such as {path / 'suite'}"
+        elif replaced and _is_or_holds(Path(os.path.realpath(path)), Path.cwd()):
+            problem = "you are in this folder, and it would be replaced as a whole"
+            hint = f"name a folder in it, such as {path / 'suite'}"
     except FileNotFoundError:
         above = next(place for place in path.absolute().parents if place.exists())
         if not os.access(above, os.W_OK | os.X_OK):
@@ -255,12 +324,16 @@ def check_file_out(path: Path | None, option: str = "", *, folder: bool = False)
     except (OSError, ValueError) as error:  # ValueError: a null character
         problem = str(error)
     if problem:
-        raise OutputError(f"{option} {path}: {problem}".strip(), hint=f"name another {kind}")
+        raise OutputError(f"{option} {path}: {problem}".strip(), hint=hint)
 
 
-def check_folder_out(path: Path, option: str = "") -> None:
+def _is_or_holds(folder: Path, other: Path) -> bool:
+    return folder == other or folder in other.parents
+
+
+def check_folder_out(path: Path, option: str = "", *, replaced: bool = False) -> None:
     """`check_file_out` of a folder."""
-    check_file_out(path, option, folder=True)
+    check_file_out(path, option, folder=True, replaced=replaced)
 
 
 def as_json_lines(values: Iterable[Any]) -> str:

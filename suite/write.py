@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from s2lct.cards import render_dataset_card
-from s2lct.files import sha256_of, whole_file, write_text
+from s2lct.files import files_in, sha256_of, whole_file, write_text
 from s2lct.suite.tables import (
     SPLIT,
     SUITE_FILE,
@@ -20,15 +21,21 @@ from s2lct.suite.tables import (
 )
 
 CARD = "README.md"
+_DATA_FILE = re.compile(rf"data/[^/]+/{SPLIT}-\d+-of-\d+\.parquet")
 
 
 def files_of_suite(folder: Path) -> list[str]:
-    """The names of the files that were written with the suite in a folder; none without one."""
+    """The names of the files that were written with the suite in a folder; none without one.
+
+    Where ``suite.json`` is damaged they are those that have the names of a suite's files.
+    """
+    if not (folder / SUITE_FILE).is_file():
+        return []
     try:
         described = json.loads((folder / SUITE_FILE).read_text(encoding="utf-8"))
         files = [str(file["path"]) for file in described["files"].values()]
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return []
+    except (OSError, ValueError, RecursionError, LookupError, TypeError, AttributeError):
+        files = [name for name in files_in(folder) if _DATA_FILE.fullmatch(name)]
     return [SUITE_FILE, CARD, *files]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from test_build import bytes_of, config_for
 
 from s2lct.builder.pipeline import build_suite
 from s2lct.errors import OutputError
-from s2lct.files import whole_folder
+from s2lct.files import check_folder_out, locked, whole_file, whole_folder
 from s2lct.suite.write import files_of_suite
 
 
@@ -91,3 +93,92 @@ def test_an_interrupted_build_loses_no_suite(tmp_path: Path) -> None:
         raise KeyboardInterrupt
     assert bytes_of(out) == before
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from s2lct.files import whole_file, whole_folder
+out, moment = Path(sys.argv[1]), sys.argv[2]
+rename = Path.rename
+def killed(self, target):
+    if moment == "between" and self.suffix == ".partial":
+        os._exit(9)
+    return rename(self, target)
+Path.rename = killed
+with (whole_file if moment == "file" else whole_folder)(out) as place:
+    if moment != "between":
+        os._exit(9)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere nobody tells whether a process lives")
+@pytest.mark.parametrize("moment", ["before", "between", "file"])
+def test_the_next_run_mends_what_a_killed_one_left(tmp_path: Path, moment: str) -> None:
+    out = tmp_path / ("out.json" if moment == "file" else "out")
+    if moment == "between":
+        out.mkdir()
+    done = subprocess.run([sys.executable, "-c", KILLED, str(out), moment], check=False)
+    assert done.returncode == 9
+    assert [path for path in tmp_path.iterdir() if path.name.startswith(".s2lct-")]
+    assert not out.exists()
+    running = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    (left, *_) = [path for path in tmp_path.iterdir() if path.suffix == ".partial"]
+    *names, _, number = left.stem.split("-")
+    of_another = left.with_name(f"{'-'.join(names)}-{running.pid}-{number}.partial")
+    of_another.write_text("still being written")
+    if moment == "file":
+        with whole_file(out) as file:
+            file.write(b"new")
+    else:
+        with pytest.raises(KeyboardInterrupt), whole_folder(out):
+            raise KeyboardInterrupt
+    assert of_another.read_text() == "still being written"
+    running.communicate(b"\n")
+    assert out.exists() == (moment != "before")
+    assert {path.name for path in tmp_path.iterdir()} <= {out.name, of_another.name}
+
+
+def test_a_folder_to_write_into_may_be_the_one_we_are_in_or_a_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    check_folder_out(Path(), "--out")
+    with pytest.raises(OutputError, match="you are in this folder") as refused:
+        check_folder_out(Path(), "--out", replaced=True)
+    assert "suite" in refused.value.hint
+    with pytest.raises(OutputError, match="you are in this folder"):
+        check_folder_out(tmp_path.parent, "--out", replaced=True)
+    (tmp_path / "disk").mkdir()
+    monkeypatch.setattr(os.path, "ismount", lambda path: str(path).endswith("disk"))
+    check_folder_out(tmp_path / "disk", "--out")
+    with pytest.raises(OutputError, match="a disk is mounted"):
+        check_folder_out(tmp_path / "disk", "--out", replaced=True)
+
+
+def test_a_damaged_suite_and_files_of_file_managers_are_replaced(tmp_path: Path) -> None:
+    for number, damage in enumerate(("{", '{"files": 7}', "[" * 100_000, None)):
+        out = tmp_path / f"out{number}"
+        (out / "data" / "LC4").mkdir(parents=True)
+        (out / "data" / "LC4" / "test-00000-of-00001.parquet").write_text("rows")
+        (out / "README.md").write_text("card")
+        if damage is not None:
+            (out / "suite.json").write_text(damage)
+            (out / "data" / ".DS_Store").write_text("x")
+            put(out, "new")
+            assert files_of_suite(out) == ["suite.json", "README.md", "data/LC2/rows"]
+            put(out, "newer")
+        else:
+            with pytest.raises(OutputError, match="no file of ours"):
+                put(out, "new")
+
+
+def test_a_lock_lies_beside_what_it_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "out"
+    with locked(out):
+        monkeypatch.setenv("S2LCT_CACHE", str(tmp_path / "another"))
+        with pytest.raises(OutputError, match="another process"), locked(out):
+            pass
+    assert not list(tmp_path.iterdir())
+    with locked(out):
+        pass
