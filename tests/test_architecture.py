@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from typecheck import FOLDERS, package_of_links  # noqa: E402
 
 MOST_LINES = {
-    "core": 2_300,
+    "core": 2_450,
     "suite": 2_500,
     "builder": 11_600,
     "leaderboard": 7_500,
