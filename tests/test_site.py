@@ -410,6 +410,15 @@ def test_packed_answers_are_read_as_they_were(labels: list[int]) -> None:
     assert answers[: len(labels)] == labels and not any(answers[len(labels) :])
 
 
+def test_texts_without_end_do_not_swell_the_page(tmp_path: Path) -> None:
+    of = suite("1.0.0")
+    of = replace(of, cases=tuple(replace(c, text=f"{c.text} {'x' * 9_000}") for c in of.cases))
+    write("org/long", 0.5, of, tmp_path, licence="l" * 300, label_rule="r" * 9_000)
+    build_site(collect(tmp_path, [of]), tmp_path / "site")
+    page = (tmp_path / "site" / "index.html").read_text()
+    assert len(page) < 250_000 and "x" * 500 not in page and "r" * 400 not in page
+
+
 @pytest.mark.browser
 def test_a_board_of_many_models_opens_at_once_and_stays_small(tmp_path: Path, visit: Any) -> None:
     of = suite("1.0.0")

@@ -118,11 +118,14 @@ def _broken_expansions(outcomes: Outcomes, capability: str) -> list[Predicted]:
     return [*map(_predicted(outcomes), list(of_seed.values())[:EXAMPLES])]
 
 
+def cut(text: str) -> str:
+    """A text as a page shows it: a suite's may be of any length."""
+    return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "…"
+
+
 def marked(case: Case) -> Markup:
     """A case's text, escaped and cut where it is very long, with the inserted words marked."""
-    text, html = case.text, Markup("")
-    if len(text) > LONGEST_TEXT:
-        text = text[:LONGEST_TEXT] + "…"
+    text, html = cut(case.text), Markup("")
     for word in case.inserted:
         before, found, rest = text.partition(word)
         while found and (before[-1:].isalpha() or rest[:1].isalpha()):

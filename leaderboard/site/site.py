@@ -42,6 +42,7 @@ from s2lct.leaderboard.scoring.figures import (
     pairs_of,
     passing_expansions,
 )
+from s2lct.leaderboard.site.examples import cut
 from s2lct.leaderboard.site.packed import packed_answers, packed_tests
 from s2lct.leaderboard.site.report import capability_words, one_label_of
 from s2lct.leaderboard.site.words import (
@@ -280,16 +281,16 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
         ],
         "cases": {
             "id": [case.id for case in cases],
-            "text": [case.text for case in cases],
+            "text": [cut(case.text) for case in cases],
             "capability": [number_of[case.capability] for case in cases],
             "seed": [seed_number.get(case.seed_id, -1) for case in cases],
             "passes": [sorted(case.passes) for case in cases],
-            "inserted": [list(case.inserted) for case in cases],
+            "inserted": [[cut(word) for word in case.inserted] for case in cases],
         },
         # In the order in which models were asked, behind the cases.
         "contrasts": {
             "case": own[np.argsort(contrasts)].tolist(),
-            "text": [case.text for case in one.suite.contrasts],
+            "text": [cut(case.text) for case in one.suite.contrasts],
             "passes": [sorted(case.passes) for case in one.suite.contrasts],
         },
         "columns": columns,
