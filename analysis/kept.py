@@ -10,7 +10,8 @@ from pydantic import TypeAdapter
 from safetensors.numpy import load, save
 
 from s2lct.cache import Cache, predictions
-from s2lct.identity import fingerprint_of, package_fingerprint
+from s2lct.engines import device_here
+from s2lct.identity import fingerprint_of, package_fingerprint, predicting_versions
 
 Made = TypeVar("Made")
 Array = npt.NDArray[Any]
@@ -28,7 +29,7 @@ def kept(model: str, inputs: Any, adapter: TypeAdapter[Made], make: Callable[[],
     if not model:
         return make()
     source = package_fingerprint("s2lct.analysis", "s2lct.leaderboard")
-    key = fingerprint_of([source, inputs])
+    key = fingerprint_of([source, inputs, predicting_versions(), device_here()])
     with Cache() as cache:
         found = predictions(cache, model, [key], lambda _: [(key, adapter.dump_json(make()))])
     return adapter.validate_json(found[key])
@@ -42,7 +43,8 @@ def kept_arrays(model: str, what: str, make: Callable[[], Mapping[str, Array]]) 
         what: everything else that they depend on, apart from the code.
         make: makes them.
     """
-    key = f"{what} {package_fingerprint('s2lct.analysis')}"
+    source = package_fingerprint("s2lct.analysis")
+    key = f"{what} {source} {predicting_versions()} {device_here()}"
     with Cache() as cache:
         found = predictions(cache, model, [key], lambda _: [(key, save(dict(make())))])
     return load(found[key])

@@ -1,12 +1,15 @@
 """What models predicted, kept in one file: whoever asks a model again for a text is answered here.
 
 The file is never needed: it can be deleted at any time, and what is missing is computed anew. Work
-that was interrupted is fast the second time because of it.
+that was interrupted is fast the second time because of it. Where it cannot be opened a line says
+so, and work goes on without. Each row carries a checksum: a damaged one counts as missing.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
+import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,10 +17,14 @@ from pathlib import Path
 from threading import Lock
 
 from s2lct.errors import OutputError
-from s2lct.files import cache_folder
+from s2lct.files import cache_folder, is_on_network
 
+logger = logging.getLogger(__name__)
 FILE = "predictions.sqlite"
+_WARNED: set[Path] = set()
+"""Files that a line was said of."""
 _SECONDS_FOR_OTHERS = 60.0
+_CHECK_BYTES = 8
 _AT_ONCE = 500
 """Variables of one statement: SQLite takes no more than 999 everywhere."""
 _TABLE = """
@@ -32,30 +39,34 @@ class Cache:
     """Predictions by model and text, as bytes, for several threads and processes.
 
     Args:
-        path: of the file; by default `FILE` in the cache folder (``$S2LCT_CACHE``).
+        path: of the file; by default `FILE` in the cache folder (``$S2LCT_CACHE``). Where it cannot
+            be opened, predictions are kept in memory until it is closed, and a warning says so.
 
     Raises:
-        OutputError: the file cannot be opened or written.
+        OutputError: the path is none.
     """
 
-    def __init__(self, path: Path | None = None) -> None:
-        self.path = path or cache_folder() / FILE
+    def __init__(self, path: str | Path | None = None) -> None:
+        if path is not None and not isinstance(path, (str, os.PathLike)):
+            raise OutputError(f"cache: {path!r:.60} is no path", hint="name a file, or True")
+        self.path = cache_folder() / FILE if path is None else Path(path)
         self._lock = Lock()
-        with self._errors_named():
+        try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # What servers answer is nobody else's business.
             self.path.touch(mode=0o600)
             self.path.chmod(0o600)
-            self._file = sqlite3.connect(
-                self.path,
-                timeout=_SECONDS_FOR_OTHERS,
-                isolation_level=None,
-                check_same_thread=False,
-            )
-            # A process that is killed loses nothing that was kept, and leaves the file whole.
-            self._file.execute("pragma journal_mode = wal")
-            self._file.execute("pragma synchronous = normal")
-            self._file.execute(_TABLE)
+            self._file = _opened(self.path)
+        except (sqlite3.Error, OSError, ValueError) as error:
+            if self.path not in _WARNED:
+                _WARNED.add(self.path)
+                logger.warning(
+                    "%s: what models predict cannot be kept there (%s), so this run keeps nothing; "
+                    "make room, delete the file, or name another folder in S2LCT_CACHE",
+                    self.path,
+                    error,
+                )
+            self._file = _opened(":memory:")
 
     def kept(self, model: str, texts: Iterable[str]) -> dict[str, bytes]:
         """What a model predicted of texts, as far as it is known.
@@ -65,7 +76,7 @@ class Cache:
             texts: asked for.
         """
         by_key = {_key(text): text for text in texts}
-        keys = list(by_key)
+        of, keys = _key(model), list(by_key)
         found: dict[str, bytes] = {}
         with self._errors_named(), self._lock:
             for start in range(0, len(keys), _AT_ONCE):
@@ -74,9 +85,12 @@ class Cache:
                 rows = self._file.execute(
                     "select text, prediction from predictions "
                     f"where model = ? and text in ({marks})",
-                    [_key(model), *part],
+                    [of, *part],
                 )
-                found.update((by_key[key], prediction) for key, prediction in rows)
+                for key, row in rows:
+                    check, prediction = row[:_CHECK_BYTES], row[_CHECK_BYTES:]
+                    if check == _checksum(of, key, prediction):
+                        found[by_key[key]] = prediction
         return found
 
     def keep(self, model: str, predictions: Mapping[str, bytes]) -> None:
@@ -88,7 +102,9 @@ class Cache:
             for start in range(0, len(texts), _AT_ONCE // 3):
                 part = texts[start : start + _AT_ONCE // 3]
                 marks = ",".join(["(?, ?, ?)"] * len(part))
-                values = [v for text in part for v in (of, _key(text), predictions[text])]
+                values: list[bytes] = []
+                for key, prediction in ((_key(text), predictions[text]) for text in part):
+                    values += of, key, _checksum(of, key, prediction) + prediction
                 self._file.execute(f"insert or replace into predictions values {marks}", values)
 
     def close(self) -> None:
@@ -153,3 +169,18 @@ def predictions(
 
 def _key(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+def _checksum(model: bytes, text: bytes, prediction: bytes) -> bytes:
+    return hashlib.sha256(model + text + prediction).digest()[:_CHECK_BYTES]
+
+
+def _opened(path: str | Path) -> sqlite3.Connection:
+    file = sqlite3.connect(
+        path, timeout=_SECONDS_FOR_OTHERS, isolation_level=None, check_same_thread=False
+    )
+    # A process that is killed loses nothing that was kept, and leaves the file whole.
+    file.execute(f"pragma journal_mode = {'delete' if is_on_network(Path(path)) else 'wal'}")
+    file.execute("pragma synchronous = normal")
+    file.execute(_TABLE)
+    return file

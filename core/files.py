@@ -20,6 +20,11 @@ from s2lct.identity import content_id
 from s2lct.plain_text import plain
 
 _BLOCK = 1 << 20
+_NETWORK_DISKS = (
+    *("nfs", "cifs", "smb", "ncp", "afs", "9p", "lustre", "gpfs", "beegfs", "ceph"),
+    *("glusterfs", "fuse.glusterfs", "fuse.sshfs"),
+)
+"""Kinds of file systems, by how their names begin."""
 _OF_THE_SYSTEM = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 """What file managers put into folders that were looked at."""
 
@@ -29,6 +34,21 @@ def cache_folder() -> Path:
     if named := os.environ.get("S2LCT_CACHE"):
         return Path(named)
     return Path.home() / ".cache" / "s2lct"
+
+
+def is_on_network(path: Path) -> bool:
+    """Whether a file lies, or would lie, on the disk of another machine, as far as Linux tells.
+
+    Processes of two machines share no memory there, which SQLite's write-ahead log needs.
+    """
+    try:
+        mounts = [line.split() for line in Path("/proc/mounts").read_text("utf-8").splitlines()]
+    except (OSError, ValueError):
+        return False
+    real = Path(os.path.realpath(path))
+    kinds = {Path(place): kind for _, place, kind, *_ in mounts}
+    nearest = next((place for place in (real, *real.parents) if place in kinds), None)
+    return nearest is not None and kinds[nearest].startswith(_NETWORK_DISKS)
 
 
 def regular_bytes(path: Path, most: int) -> bytes:

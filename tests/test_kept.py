@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from s2lct import identity
+from s2lct.cache import Cache
 from s2lct.errors import OutputError, ScoringError
 from s2lct.leaderboard.models.classifier import ModelFacts
 from s2lct.leaderboard.scoring import score as scoring
@@ -108,13 +109,56 @@ def test_outputs_that_are_no_numbers_are_refused_and_not_kept(positive: float, c
         assert not connection.execute("SELECT * FROM predictions").fetchall()
 
 
-def test_a_cache_that_cannot_be_used_is_named(cache: Path, tmp_path: Path) -> None:
-    cache.parent.write_bytes(b"a file")
-    with pytest.raises(OutputError) as refused:
-        score(ByText(), suite_of(*TEXTS), cache=cache)
-    assert str(cache) in refused.value.problem and "S2LCT_CACHE" in refused.value.hint
-    broken = tmp_path / "broken.sqlite"
-    broken.write_bytes(b"not a data base" * 100)
-    with pytest.raises(OutputError) as refused:
-        score(ByText(), suite_of(*TEXTS), cache=broken)
-    assert str(broken) in refused.value.problem
+def test_a_cache_that_cannot_be_opened_is_named_and_ends_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_bytes(b"a file")
+    (tmp_path / "broken.sqlite").write_bytes(b"not a data base" * 100)
+    (tmp_path / "folder.sqlite").mkdir()
+    for name in ("file/predictions.sqlite", "broken.sqlite", "folder.sqlite", "a\0b"):
+        caplog.clear()
+        for _ in range(2):
+            found = score(ByText(), suite_of(*TEXTS), cache=tmp_path / name)
+        assert found.labels.tolist() == [2, 0]
+        (line,) = caplog.messages
+        assert str(tmp_path / name) in line and "S2LCT_CACHE" in line
+
+
+def test_a_path_may_be_text_and_nothing_else(tmp_path: Path) -> None:
+    again = ByText()
+    for model in (ByText(), again):
+        score(model, suite_of(*TEXTS), cache=str(tmp_path / "x.sqlite"))  # type: ignore[arg-type]
+    assert not again.asked
+    with pytest.raises(OutputError, match="cache: 5"):
+        score(ByText(), suite_of(*TEXTS), cache=5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("damage", ["other", "short", "turned", "empty"])
+def test_a_damaged_row_counts_as_missing(cache: Path, damage: str) -> None:
+    score(ByText(), suite_of(*TEXTS), cache=cache)
+    with sqlite3.connect(cache) as connection:
+        rows = connection.execute("select text, prediction from predictions").fetchall()
+        (first, one), (_, other) = rows
+        new = {"other": other, "short": one[:-1], "turned": one[:8] + one[8:][::-1], "empty": b""}
+        connection.execute(
+            "update predictions set prediction = ? where text = ?", (new[damage], first)
+        )
+    again = ByText()
+    found = score(again, suite_of(*TEXTS), cache=cache)
+    assert found.labels.tolist() == [2, 0]
+    assert len(again.asked) == 1
+
+
+def test_a_cache_on_a_shared_disk_has_no_write_ahead_log(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mounts = f"home /{cache.parts[1]} nfs4 rw 0 0\n/dev/sda1 / ext4 rw 0 0\n"
+    read = Path.read_text
+    monkeypatch.setattr(
+        Path, "read_text", lambda p, *a: mounts if str(p) == "/proc/mounts" else read(p, *a)
+    )
+    with Cache(cache) as kept:
+        kept.keep("model", {"text": b"prediction"})
+        assert kept.kept("model", ["text"]) == {"text": b"prediction"}
+        assert not cache.with_name(f"{cache.name}-wal").exists()
+        assert sqlite3.connect(cache).execute("pragma journal_mode").fetchone() == ("delete",)
