@@ -3,7 +3,7 @@ r"""Take the pictures of the report and the leaderboard that README shows.
 Usage::
 
     s2lct build --out dist/s2lct
-    s2lct score vader textblob afinn embedded-2class embedded-3class \\
+    s2lct score vader textblob afinn embedded-2class embedded-3class \
         --suite dist/s2lct --out results/
     python scripts/take_pictures.py --results results --out docs
 

@@ -28,7 +28,7 @@ from s2lct.leaderboard.site.report import (
     models_table,
     results_tables,
 )
-from s2lct.leaderboard.site.words import FEW_WORDS, LEAD_WORDS
+from s2lct.leaderboard.site.words import FEW_WORDS, LEAD_WORDS, notes_on
 from s2lct.suite.cases import Case
 
 WIDTH = 80
@@ -217,6 +217,17 @@ def test_two_models_of_one_name_are_told_apart_everywhere(tmp_path: Path) -> Non
     for text in (done.stdout, page.read_text(), compared.stdout):
         for one in "ab":
             assert f"./model [weights {one * 8}]" in " ".join(text.split())
+
+
+def test_no_note_of_built_suites_stands_on_a_suite_of_others(tmp_path: Path) -> None:
+    others = made_suite([case for case in CASES if case.kind == "seed"])
+    paths = [
+        make_result(others, tmp_path, name=name) for name in ("vader", "embedded-3class", "afinn")
+    ]
+    results = [read_scored(path, Suites([others])).result for path in paths]
+    assert notes_on(results) == []
+    built = [one.result for one in scored(*(written(n, tmp_path / "b") for n in ("vader", "a/b")))]
+    assert len(notes_on(built)) == 1
 
 
 def test_how_predictions_were_obtained_stands_in_the_report(tmp_path: Path) -> None:

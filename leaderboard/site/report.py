@@ -172,7 +172,7 @@ def suite_line(results: Sequence[Result]) -> str:
 def words_on(results: Sequence[Result]) -> list[str]:
     """What a reader should know of the figures of results, and of models that come with s2lct."""
     lead = [LEAD_WORDS] if results and _consistency_leads(results) else []
-    return [*lead, *notes_on(one.model.name for one in results)]
+    return [*lead, *notes_on(results)]
 
 
 def results_tables(results: Sequence[Result]) -> Iterator[Table]:

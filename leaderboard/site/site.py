@@ -267,7 +267,7 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
         "version": one.suite.version,
         "fingerprint": one.suite.fingerprint,
         "days": " to ".join(dict.fromkeys((days[0], days[-1]))),
-        "notes": notes_on(result.model.name for result in results),
+        "notes": notes_on(results),
         "capabilities": [
             {
                 "id": name,
@@ -300,7 +300,7 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
             | {
                 "added": shown(result).removeprefix(result.model.name),
                 "resembles": like.get(result.model.name),
-                "note": next(iter(notes_on([result.model.name])), None),
+                "note": next(iter(notes_on([result])), None),
             }
             for of, result, row in zip(one.standings, results, rows, strict=False)
         ],

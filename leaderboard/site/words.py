@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from s2lct.leaderboard.results.record import Result
 
 LEAD_WORDS = (
     "Consistency ranks, as most capabilities have one passing side: one answer to everything "
@@ -25,12 +29,17 @@ _NOTES = {
 }
 
 
-def notes_on(names: Iterable[str]) -> list[str]:
-    """What a reader should know of models that come with s2lct, a sentence for each note."""
+def notes_on(results: Iterable[Result]) -> list[str]:
+    """What a reader should know of models that come with s2lct, a sentence for each note.
+
+    They are of suites that were built: of those of others, which have no expansions, none is true.
+    """
     of_note: dict[str, list[str]] = {}
-    for name in dict.fromkeys(names):
-        if name in _NOTES:
-            of_note.setdefault(_NOTES[name], []).append(name)
+    for result in results:
+        name, figures = result.model.name, result.capabilities.values()
+        if name in _NOTES and any(of.expansion.cases for of in figures):
+            models = of_note.setdefault(_NOTES[name], [])
+            models += [name] * (name not in models)
     return [f"{', '.join(models)}: {note}" for note, models in of_note.items()]
 
 
