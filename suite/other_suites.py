@@ -10,6 +10,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -43,6 +44,8 @@ _CASES = "pass a file of JSON lines as `s2lct import checklist` writes it"
 TEXT = "text"
 LABEL_COLUMNS = ("labels", "label", "gold")
 _MOST_BYTES = 512 << 20
+_BROKEN = (OSError, EOFError, ValueError, TypeError, ArithmeticError, MemoryError, zlib.error)
+_LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _SHOWN = 200
 _I_THOUGHT = "simple negations: I thought x was {}, but it was not (should be {})"
 _HARD = "Hard: Negation of {} with neutral stuff in the middle (should be {})"
@@ -87,10 +90,12 @@ def rows_of_file(path: Path, kind: str = "") -> list[Located]:
         content = regular_bytes(path, _MOST_BYTES)
         if path.suffix == ".gz":
             with gzip.open(io.BytesIO(content)) as file:
-                content = file.read(_MOST_BYTES)
+                content = file.read(_MOST_BYTES + 1)
+            if len(content) > _MOST_BYTES:
+                raise ValueError(f"it holds more than {_MOST_BYTES >> 20} MiB")
         return list(reader(path, content))
-    except (OSError, EOFError, ValueError, TypeError, zlib.error, csv.Error) as error:
-        why = getattr(error, "strerror", None) or str(error)
+    except (*_BROKEN, csv.Error) as error:
+        why = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise ScoringError(
             f"{path}: cannot be read as {kind} ({plain(why, _SHOWN)})",
             hint="write the file again, a text file as UTF-8",
@@ -101,7 +106,7 @@ def _csv_rows(path: Path, content: bytes) -> Iterator[Located]:
     text = content.decode("utf-8-sig")
     csv.field_size_limit(_MOST_BYTES)
     # Some spreadsheets separate by what their language leaves free.
-    separator = max(",;", key=text.partition("\n")[0].count)
+    separator = max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     header = [name.strip() for name in next(reader, [])]
     if not any(header) or len(set(header)) < len(header):
@@ -117,7 +122,11 @@ def _json_rows(path: Path, content: bytes) -> Iterator[Located]:
     for number, line in enumerate(content.decode("utf-8-sig").split("\n"), start=1):
         if line.strip():
             try:
-                row = json.loads(line)
+                row = json.loads(line, object_pairs_hook=_distinct)
+                if _LONE_SURROGATE.search(line):
+                    json.dumps(row, ensure_ascii=False).encode()
+            except UnicodeEncodeError as error:
+                raise ValueError(f"line {number:,} has one of two surrogates alone") from error
             except (ValueError, RecursionError) as error:
                 raise ValueError(f"line {number:,} is no JSON: {error}") from error
             if not isinstance(row, dict):
@@ -125,16 +134,28 @@ def _json_rows(path: Path, content: bytes) -> Iterator[Located]:
             yield f"{path.name}, line {number:,}", row
 
 
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object of which no key stands there twice."""
+    if len(found := dict(pairs)) < len(pairs):
+        raise ValueError("a key stands there twice")
+    return found
+
+
 def _parquet_rows(path: Path, content: bytes) -> Iterator[Located]:
     import pyarrow as pa
 
-    table = read_table(content)
-    plain_fields = [
-        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
-        for field in table.schema
-    ]
-    # A dictionary's values are slow to get one by one.
-    rows, name = table.cast(pa.schema(plain_fields)).to_pylist(), path.name
+    try:
+        table = read_table(content)
+        if len({*table.column_names}) < table.num_columns:
+            raise ValueError("a column stands there twice")
+        plain_fields = [
+            field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+            for field in table.schema
+        ]
+        # A dictionary's values are slow to get one by one.
+        rows, name = table.cast(pa.schema(plain_fields)).to_pylist(), path.name
+    except (pa.ArrowException, KeyError, IndexError, AttributeError, RuntimeError) as error:
+        raise ValueError(str(error).partition("\n")[0]) from error
     classes = _class_names(table.schema.metadata or {})
     for number, row in enumerate(rows, start=1):
         for column, names in classes.items():

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from s2lct.builder.corpus.collect import OVERLONG_WORDS, has_overlong_word
 from s2lct.builder.language.fluency import known_words, proper_words
 from s2lct.builder.language.grammar import connectives
 from s2lct.builder.language.lexicon import FUNCTION_WORDS, POSES, Lexicon, is_polarity_shifter
@@ -59,7 +60,11 @@ def clean(texts: Sequence[Sentence]) -> Cleaned:
     """
     lower_case = sum(text.raw.islower() for text in texts) > len(texts) / 2
     split: list[tuple[Sentence, bool]] = []
+    overlong = 0
     for text in texts:
+        if has_overlong_word(text.raw):
+            overlong += 1
+            continue
         parts = [sentence_case(part) if lower_case else part for part in sentences_of(text.raw)]
         whole = len(parts) <= 1
         for number, part in enumerate(parts or [""], start=1):
@@ -67,7 +72,7 @@ def clean(texts: Sequence[Sentence]) -> Cleaned:
             split.append((replace(text, id=id, text=part, raw=text.raw if whole else part), whole))
     own = _own_words([sentence.text for sentence, _ in split])
     faults = [_fault(sentence.text, own) if sentence.text else None for sentence, _ in split]
-    aside = Counter(filter(None, faults))
+    aside = Counter(filter(None, faults)) + Counter({OVERLONG_WORDS: overlong})
     plain = [each for each, fault in zip(split, faults, strict=True) if fault is None]
     opinion_of = opinions([sentence.text for sentence, _ in plain])
     kept: list[Sentence] = []

@@ -15,6 +15,14 @@ from s2lct.plain_text import ShortRepr, plain
 
 MAX_WORDS = 256
 _MAX_CHARACTERS = 10_000
+_LONGEST_WORD = 200
+OVERLONG_WORDS = f"a word longer than {_LONGEST_WORD} characters"
+_OVERLONG = re.compile(rf"\S{{{_LONGEST_WORD + 1}}}")
+# What a masked language model fills in, and what a tokenizer takes for a token of its own.
+_OF_MODELS = re.compile(
+    r"[{}]|\[(?:MASK|SEP|CLS|PAD|UNK|BOS|EOS|INST)\]|</?(?:s|mask|pad|unk|bos|eos)>|<\|\w+\|>",
+    re.IGNORECASE,
+)
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 logger = logging.getLogger(__name__)
 
@@ -92,11 +100,20 @@ def _fault(text: str) -> str | None:
     """Why a text can be no sentence; None if it can."""
     if not text.isprintable() and _CONTROLS.search(text):
         return "control characters"
+    if _OF_MODELS.search(text):
+        return "braces or tokens of a language model"
     if not text:
         return "blank"
     if len(text.split()) > MAX_WORDS:
         return f"longer than {MAX_WORDS} words"
-    return f"longer than {_MAX_CHARACTERS:,} characters" if len(text) > _MAX_CHARACTERS else None
+    if len(text) > _MAX_CHARACTERS:
+        return f"longer than {_MAX_CHARACTERS:,} characters"
+    return OVERLONG_WORDS if has_overlong_word(text) else None
+
+
+def has_overlong_word(text: str) -> bool:
+    """Whether a word of a text is none: to cut such a one into tokens takes a minute."""
+    return len(text) > _LONGEST_WORD and _OVERLONG.search(text) is not None
 
 
 def without_conflicts(corpora: Sequence[Corpus]) -> list[Corpus]:

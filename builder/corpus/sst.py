@@ -74,6 +74,8 @@ def _files(path: Path) -> list[bytes]:
     if path.is_dir():
         files = {file.name: file for file in (*sorted(path.glob("*/*.txt")), *path.glob("*.txt"))}
         return [files[name].read_bytes() for name in _FILES]
+    if not path.is_file():  # a device has no end
+        raise FileNotFoundError("no folder or file is there")
     with zipfile.ZipFile(path) as archive:
         members = {PurePosixPath(member).name: member for member in archive.namelist()}
         return [archive.read(members[name]) for name in _FILES]

@@ -165,10 +165,8 @@ def _corpus_of(
                 hint="give it a label, or leave the row out",
             )
         # Finding the natural text of what is far too long takes long itself.
-        if columns.cleaned:
-            text, raw = "", _first_words(raw)
-        else:
-            text = natural(" ".join(raw.split()[:_MOST_TOKENS]))
+        first = _first_words(raw)
+        text, raw = ("", first) if columns.cleaned else (natural(first), raw)
         id = _id_of(row, number) if "id" in present else str(number)
         meaning = LABELS[meanings.get(label, LABELS.index("neutral"))]
         sentences.append(Sentence(name, id, text, meaning, str(row.get("split") or ""), raw=raw))

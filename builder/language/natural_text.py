@@ -20,9 +20,21 @@ WORTH_A_PROCESS = 2_000
 
 
 def natural(text: str) -> str:
-    """``text`` on one line with single spaces, detokenised if it looks tokenised."""
-    text = " ".join(mend_c1(text).split())
+    """``text`` on one line with single spaces, detokenised if it looks tokenised.
+
+    Marks that nobody sees are left out: zero-width ones, and those that set a direction.
+    """
+    if not text.isascii():
+        text = _INVISIBLE.sub("", mend_c1(text))
+    text = " ".join(text.split())
     return detokenise(text) if _TOKENISED.search(text) else text
+
+
+# A zero-width joiner (200D) stays where it makes one emoji of two.
+_INVISIBLE = re.compile(
+    "[\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f]|(?<![^\\x00-\\x7f])\u200d|\u200d(?![^\\x00-\\x7f])"
+)
 
 
 # Characters 0x80-0x9F are control characters in Unicode but punctuation in Windows-1252; in
