@@ -24,7 +24,8 @@ FILE = "predictions.sqlite"
 _WARNED: set[Path] = set()
 """Files that a line was said of."""
 _SECONDS_FOR_OTHERS = 60.0
-_CHECK_BYTES = 8
+CHECK_BYTES = 8
+"""Of a row: its checksum, before the prediction."""
 _AT_ONCE = 500
 """Variables of one statement: SQLite takes no more than 999 everywhere."""
 _TABLE = """
@@ -88,8 +89,8 @@ class Cache:
                     [of, *part],
                 )
                 for key, row in rows:
-                    check, prediction = row[:_CHECK_BYTES], row[_CHECK_BYTES:]
-                    if check == _checksum(of, key, prediction):
+                    check, prediction = row[:CHECK_BYTES], row[CHECK_BYTES:]
+                    if check == checksum(of, key, prediction):
                         found[by_key[key]] = prediction
         return found
 
@@ -104,7 +105,7 @@ class Cache:
                 marks = ",".join(["(?, ?, ?)"] * len(part))
                 values: list[bytes] = []
                 for key, prediction in ((_key(text), predictions[text]) for text in part):
-                    values += of, key, _checksum(of, key, prediction) + prediction
+                    values += of, key, checksum(of, key, prediction) + prediction
                 self._file.execute(f"insert or replace into predictions values {marks}", values)
 
     def close(self) -> None:
@@ -171,8 +172,15 @@ def _key(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
-def _checksum(model: bytes, text: bytes, prediction: bytes) -> bytes:
-    return hashlib.sha256(model + text + prediction).digest()[:_CHECK_BYTES]
+def checksum(model: bytes, text: bytes, prediction: bytes) -> bytes:
+    """The first bytes of a row: what tells whether the others are what was kept.
+
+    Args:
+        model: the hash of what decides predictions.
+        text: the hash of the text.
+        prediction: as it is kept.
+    """
+    return hashlib.sha256(model + text + prediction).digest()[:CHECK_BYTES]
 
 
 def _opened(path: str | Path) -> sqlite3.Connection:

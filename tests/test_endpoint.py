@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 
 import s2lct
 from s2lct import chat_client
+from s2lct.cache import CHECK_BYTES, checksum
 from s2lct.cli.main import app
 from s2lct.errors import ScoringError
 from s2lct.identity import fingerprint_of
@@ -163,11 +164,13 @@ def test_kept_answers_are_of_the_model_that_answers_now(
         score(model_of(server), SUITE, cache=cache)
         then = datetime.now(timezone.utc) - timedelta(hours=hours)
         with sqlite3.connect(cache) as connection:
-            connection.execute(
-                "UPDATE predictions SET prediction = "
-                "CAST(json_set(CAST(prediction AS TEXT), '$.time', ?) AS BLOB)",
-                [then.isoformat()],
-            )
+            for model, text, row in connection.execute("SELECT * FROM predictions").fetchall():
+                answer = json.loads(row[CHECK_BYTES:]) | {"time": then.isoformat()}
+                older = json.dumps(answer).encode()
+                connection.execute(
+                    "UPDATE predictions SET prediction = ? WHERE text = ?",
+                    [checksum(model, text, older) + older, text],
+                )
         served = Reply("negative", more=more)
         outcomes = score(model_of(server, keeps=keeps), SUITE, cache=cache)
     # Each model is asked a question before the cases.
