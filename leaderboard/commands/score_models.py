@@ -23,6 +23,7 @@ from s2lct.command import (
     command,
 )
 from s2lct.errors import OptionError, S2lctError, S2lctWarning, ScoringError, require
+from s2lct.hub_calls import reason_of
 from s2lct.labels import ENDS, LABELS, PROMPTS, check_label_map
 from s2lct.plain_text import ShortRepr
 
@@ -73,8 +74,8 @@ def score_models(
     models: Annotated[
         list[str],
         typer.Argument(
-            help="vader, textblob, afinn, embedded-2class, embedded-3class, a folder, or a Hub id "
-            "(ID@REVISION pins one); with --base-url what the server calls it."
+            help="vader, textblob, afinn, embedded-2class, embedded-3class, a folder (./NAME), or a "
+            "Hub id (ID@REVISION pins one); with --base-url what the server calls it."
         ),
     ] = [],  # noqa: B006
     *,
@@ -287,6 +288,5 @@ def _of_server(
 def _why(name: str, error: Exception) -> str:
     if isinstance(error, S2lctError):
         return str(error)
-    first = next(iter(str(error).strip().splitlines()), "")
-    problem = f"model {name}: cannot be scored ({type(error).__name__}: {first})"
+    problem = f"model {name}: cannot be scored ({reason_of(error)})"
     return f"{problem}\n  → score it alone to see where it fails"
