@@ -105,13 +105,11 @@ class SuiteCases:
 
     def __repr__(self) -> str:
         kinds = Counter(case.kind for case in self.cases)
-        counts = [
-            (len(self.capabilities), "capabilities"),
-            *((kinds[kind], f"{kind}s") for kind in KINDS),
-            (len(self.contrasts), "contrasts"),
-        ]
+        counts = {"capabilities": len(self.capabilities)}
+        counts |= {f"{kind}s": kinds[kind] for kind in KINDS}
+        counts["contrasts"] = len(self.contrasts)
         part = ", a part" if self.partial else ""
-        shown = ", ".join(f"{count:,} {name}" for count, name in counts)
+        shown = ", ".join(f"{name}: {count:,}" for name, count in counts.items())
         return f"<suite {self.name} {self.version or '?'}{part}: {shown}>"
 
     def __getitem__(self, capability: str) -> SuiteCases:

@@ -1,11 +1,14 @@
-"""The links of README.md and docs/: each leads to a file, and to a heading where it names one."""
+"""README.md and docs/: links lead somewhere, commands and options exist, extras are named."""
 
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from test_readme import parse
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("cards/*.md")])
@@ -55,3 +58,49 @@ def test_a_dead_link_is_found(tmp_path: Path) -> None:
         '<img src="gone.png">\n[ref]: page.md#never\n```\n[not](a-link)\n# none\n```\n'
     )
     assert dead_links(page) == ["#no", "other.md", "no.png", "gone.png", "page.md#never"]
+
+
+# What a command or option needs besides s2lct, by the extra that brings it.
+EXTRAS = {
+    "analysis": r"^s2lct (explain|retrain|diversity|study import|reproduce s2lct-[der])",
+    "baselines": r"^s2lct score\b.* afinn\b",
+    "endpoints": r" --base-url ",
+    "inspect": r"^inspect eval ",
+    "lm-eval": r"^lm_eval ",
+    "ray": r" --engine ray\b",
+}
+
+
+def commands_on(page: Path) -> Iterator[str]:
+    """The commands in blocks and in the text of a page, a line each."""
+    text = page.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(?:bash|sh)?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    inline = re.findall(r"`([^`\n]+)`", FENCED.sub("", text))
+    for line in (*lines, *inline):
+        for part in re.split(r" && | \| (?:xargs .*?(?=s2lct ))?", line.strip().removeprefix("$ ")):
+            if re.match(r"(s2lct|inspect eval|lm_eval) ", part):
+                yield part
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_command_and_option_on_a_page_exists(page: Path) -> None:
+    if page.name == "CHANGELOG.md":
+        return  # tells of what there was
+    for line in commands_on(page):
+        try:
+            first, *words = shlex.split(line, comments=True)
+        except ValueError:  # cut within quotes
+            continue
+        if first == "s2lct":
+            parse(words)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_page_names_the_extras_that_its_commands_need(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for extra, needs in EXTRAS.items():
+        if page.parent.name == "docs" or page.name == "README.md":
+            needing = [line for line in commands_on(page) if re.search(needs, line)]
+            named = re.search(rf"\[(?:[\w,-]+,)?{extra}[,\]]|extra `{extra}`", text)
+            assert not needing or named, f"{needing[0]} needs the extra {extra}"

@@ -57,7 +57,7 @@ def test_importing_is_light_and_so_is_reading_a_suite(suite_folder: Path) -> Non
 def test_a_suite_is_a_line_and_gives_its_capabilities(suite_folder: Path) -> None:
     suite = load_suite(suite_folder)
     assert repr(suite).startswith(f"<suite {suite_folder} ")
-    assert repr(suite).endswith(f" expansions, {len(suite.contrasts)} contrasts>")
+    assert repr(suite).endswith(f", contrasts: {len(suite.contrasts)}>")
     assert len(repr(suite)) < 300
     assert list(suite) == list(suite.capabilities)
     part = suite["lc4"]

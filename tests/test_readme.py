@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
 import pytest
 import typer
 from chat_server import ChatServer
@@ -103,14 +102,17 @@ def steps(page: Path) -> Iterator[Step]:
 
 
 def parse(words: list[str]) -> None:
-    """Raise what click raises for options that the command does not have."""
+    """Fail where there is no such command, or an option that it does not have."""
     command = typer.main.get_command(app)
-    while isinstance(command, click.Group):
+    words = list(words)
+    while hasattr(command, "commands") and words and re.match(r"[a-z]", words[0]):
         name = words.pop(0)
-        command = command.get_command(click.Context(command), name) or pytest.fail(
-            f"README: there is no command {name}"
-        )
-    command.make_context("s2lct", words, resilient_parsing=False)
+        command = command.commands.get(name) or pytest.fail(f"there is no command {name}")
+    if hasattr(command, "commands"):
+        return  # the name of a group
+    known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+    named = {re.split(r"[^\w-]", word)[0] for word in words if word.startswith("--")}
+    assert named <= known | {"--help"}, words
 
 
 def test_readme_from_top_to_bottom(hub: HubClient, suite_folder: Path, tmp_path: Path) -> None:
