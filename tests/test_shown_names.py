@@ -69,6 +69,8 @@ def test_no_two_are_called_the_same(result: Result, facts: list[dict[str, str]])
         ("org/modern", "org/modem"),
         ("org/viewer", "org/vievver"),
         ("org/my-model", "org/my_model"),
+        ("vader", "Vad3r"),
+        ("always-neutral", "a1ways-neutra1"),
     ],
 )
 def test_names_that_look_alike_are_found(name: str, other: str) -> None:

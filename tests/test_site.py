@@ -366,14 +366,16 @@ def test_a_row_says_how_it_was_obtained_and_equal_names_are_told_apart(
     write("org/model", 0.1, of, tmp_path / "1", licence="mit", **weights("a"))
     again = write("org/model", 0.2, of, tmp_path / "2", licence="mit", **weights("b"))
     write("0rg/mode1", 0.3, of, tmp_path, **weights("c"))
+    write("Vad3r", 0.9, of, tmp_path, **weights("e"))
     served = {"endpoint": ENDPOINT, "revision": "", "weights_sha256": ""}
     write("org/served", 0.4, of, tmp_path, **served)
     build_site(collect(tmp_path, [of], {sha256_of(again)}), tmp_path / "site")
     board = visit(address(tmp_path / "site"))
     twins = [f"org/model [weights {letter * 8}]" for letter in "ab"]
-    assert {*board.names()} == {*twins, "0rg/mode1", "org/served"}
+    assert {*board.names()} == {*twins, "0rg/mode1", "org/served", "Vad3r"}
     text = board.tab.locator("main").inner_text()
     assert "looks like org/model" in text and "looks like 0rg/mode1" in text
+    assert "looks like vader" in text  # though it is not on this board
     assert "asked every case" not in text and "How obtained says" in text
     board.tab.get_by_label("constant, random").uncheck()
     how = dict(zip(board.names(), board.column(board.place("How")), strict=True))
@@ -381,11 +383,12 @@ def test_a_row_says_how_it_was_obtained_and_equal_names_are_told_apart(
         twins[0]: "as submitted",
         twins[1]: "rescored",
         "0rg/mode1": "as submitted",
+        "Vad3r": "as submitted",
         "org/served": "endpoint",
     }
     # What nobody compared with the model is shown as a statement; an endpoint borrows no link.
     stated = board.tab.locator("tbody tr", has=board.tab.locator("td.stated"))
-    assert stated.count() == 3
+    assert stated.count() == 4
     links = board.tab.locator("a.hub").evaluate_all("links => links.map(link => link.href)")
     assert len(links) == 3 and not any(link.endswith("org/served") for link in links)
     board.tab.get_by_role("link", name=twins[0]).click()

@@ -10,7 +10,7 @@ from s2lct.plain_text import plain
 
 _LONGEST_OPTIONS = 40
 _HASH_LENGTH = 8
-_LOOKS_LIKE = str.maketrans({"0": "o", "1": "l", "i": "l", "5": "s", "8": "b", "-": "", "_": ""})
+_LOOKS_LIKE = str.maketrans("01i3458", "olleasb", "-_")
 
 
 class ShownNames:

@@ -20,7 +20,7 @@ from s2lct.files import check_folder_out, write_bytes
 from s2lct.hub_calls import is_hub_id
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.text_answers import PREDICTED
-from s2lct.leaderboard.models.record import OBTAINED, ModelRecord, stands_apart
+from s2lct.leaderboard.models.record import BUILT_IN, OBTAINED, ModelRecord, stands_apart
 from s2lct.leaderboard.results.comparison import LEVEL, TEST_WORDS
 from s2lct.leaderboard.results.shown_names import ShownNames, look_alikes
 from s2lct.leaderboard.results.standings import (
@@ -260,7 +260,10 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
     rows = flat_rows([one])
     columns = [name for name in rows[0] if name not in _OF_SUITE]
     results = [of.scored.result for of in one.standings]
-    shown, like = ShownNames(results), look_alikes(result.model.name for result in results)
+    shown = ShownNames(results)
+    # Of the board's own names first, then of those that stand for something whoever submits.
+    names_here = [result.model.name for result in results]
+    like = look_alikes([*names_here, *BUILT_IN, *one.references])
     days = sorted(result.date[:10] for result in results)
     return {
         "id": one.suite.fingerprint[:_KEY_LENGTH],
