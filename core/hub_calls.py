@@ -13,7 +13,7 @@ from s2lct.plain_text import plain
 
 HUB = "hf:"
 """Before a name it says that a repository of the Hub is meant."""
-_TOKEN = re.compile(r"\b(?:hf_|api_org_)[A-Za-z0-9]{20,}|\bsk-[\w-]{16,}", re.ASCII)
+_TOKEN = re.compile(r"\b(?:hf_|api_org_)[A-Za-z0-9]{16,}|\bsk-[\w-]{16,}", re.ASCII)
 """Of the Hub, and keys of servers that call theirs as OpenAI does."""
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(@[\w./-]+)?", re.ASCII)
 _HUB_ID_WITHOUT_OWNER = re.compile(r"[A-Za-z0-9][\w.-]*(@[\w./-]+)?", re.ASCII)

@@ -74,8 +74,8 @@ def score_models(
     models: Annotated[
         list[str],
         typer.Argument(
-            help="vader, textblob, afinn, embedded-2class, embedded-3class, a folder (./NAME), or a "
-            "Hub id (ID@REVISION pins one); with --base-url what the server calls it."
+            help="vader, textblob, afinn, embedded-2class, embedded-3class, a folder (./NAME), or "
+            "a Hub id (ID@REVISION pins one); with --base-url what the server calls it."
         ),
     ] = [],  # noqa: B006
     *,
