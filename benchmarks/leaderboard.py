@@ -78,7 +78,6 @@ def made_up_suite() -> SuiteCases:
                         f"{word} {text}",
                         passes,
                         (word,),
-                        "S -> ADVP NP VP",
                     )
                 )
     fingerprint = fingerprint_of([[case.id, case.text, sorted(case.passes)] for case in cases])

@@ -83,7 +83,10 @@ def show_report(results: list[Result]) -> None:
                 f"{word.item} ({word.pass_to_fail} of {word.expansions})"
                 for word in result.flipping_words[:5]
             )
-            console.print(f"{names(result)}: pass-to-fail words: {words or 'none'}")
+            console.print(
+                f"{names(result)}: words that turned a pass into a fail, of expansions with the "
+                f"word whose seed passes: {words or 'none'}"
+            )
 
 
 def show_results(results: Sequence[Result]) -> None:

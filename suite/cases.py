@@ -180,8 +180,9 @@ class SuiteCases:
         cases, contrasts = (
             tuple(case for case in rows if case.id in ids) for rows in (self.cases, self.contrasts)
         )
-        whole = len(cases) == len(self.cases) and len(contrasts) == len(self.contrasts)
-        return replace(self, cases=cases, contrasts=contrasts, partial=self.partial or not whole)
+        if len(cases) == len(self.cases) and len(contrasts) == len(self.contrasts):
+            return self
+        return replace(self, cases=cases, contrasts=contrasts, partial=True)
 
 
 def load_suite(

@@ -172,7 +172,7 @@ def alike(families: int, size: int, failing: int) -> tuple[list[Case], np.ndarra
 
 def rate(cases: Sequence[Case], failed: np.ndarray) -> figures.Rate:
     """As of one capability, whose macro and micro figures are its own."""
-    overall = figures.rates(cases, failed)[0]
+    overall = figures.rates(statistics.families(cases), failed)[0]
     return figures.Rate(
         cases=overall.cases,
         failures=overall.failures,
@@ -257,7 +257,7 @@ def test_intervals_of_unequal_capabilities_that_share_sentences_hold_the_true_me
                 for n, (name, m) in enumerate(serves)
             ]
         )
-        rate = figures.rates(cases, failed)[0]
+        rate = figures.rates(statistics.families(cases), failed)[0]
         hits["macro"] += rate.macro_ci[0] <= means["macro"] <= rate.macro_ci[1]
         hits["micro"] += rate.micro_ci[0] <= means["micro"] <= rate.micro_ci[1]
     assert all(0.93 <= hit / runs <= 0.98 for hit in hits.values()), hits
@@ -276,11 +276,11 @@ def test_models_are_resampled_by_families_across_capabilities() -> None:
     failed[2] = failed[1]
     means, samples = statistics.resampled_means(cases, failed, 7)
     for number, mean in enumerate(means.tolist()):
-        of_model, parts = statistics.mean_evidence(cases, failed[number])
+        of_model, parts = statistics.mean_evidence(statistics.families(cases), failed[number])
         assert mean == pytest.approx(float(of_model.share))
         spread = math.sqrt(of_model.guess * (1 - of_model.guess) / of_model.size)
         assert samples[:, number].std() == pytest.approx(spread, rel=0.1)
-        alone = math.sqrt(sum(p.guess * (1 - p.guess) / p.size for p in parts.values())) / 3
+        alone = math.sqrt((parts.guess * (1 - parts.guess) / parts.size).sum()) / 3
         assert samples[:, number].std() > 1.15 * alone
     assert np.abs(samples[:, 1] - samples[:, 2]).max() < 1e-12
 

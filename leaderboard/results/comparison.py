@@ -104,12 +104,14 @@ def sign_flip_p_values(differences: statistics.Integers) -> statistics.Floats:
 
 
 def _sign_flip_p_value(differences: statistics.Integers) -> float:
-    sizes, counts = np.unique(np.abs(differences[differences != 0]), return_counts=True)
-    observed, total = abs(int(differences.sum())), int(sizes @ counts)
+    observed = abs(int(differences.sum()))
     if not observed:
         return 1.0
+    of_size = np.bincount(np.abs(differences))
+    sizes = np.flatnonzero(of_size[1:]) + 1
+    total = int(sizes @ of_size[sizes])
     chances = np.ones(1)
-    for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
+    for size, count in zip(sizes.tolist(), of_size[sizes].tolist(), strict=True):
         own = np.zeros(size * count + 1)
         own[::size] = _heads(count)
         together = np.convolve if min(len(chances), len(own)) < _SHORT else fftconvolve
@@ -234,9 +236,10 @@ def detectable(cases: Sequence[Case], failed: statistics.Failed) -> dict[str, fl
     It follows from what one model fails: of another that fails as often and independently of it,
     so that of models that agree more less is enough. That of the mean is under `MEAN`.
     """
-    mean, known = statistics.mean_evidence(cases, failed)
-    found = {name: _seen(each, LEVEL / len(known)) for name, each in known.items()}
-    return {MEAN: _seen(mean, LEVEL)} | found
+    of = statistics.families(cases)
+    mean, each = statistics.mean_evidence(of, failed)
+    of_name = dict(zip(of.names, _seen(each, LEVEL / len(of.names)).tolist(), strict=True))
+    return {MEAN: float(_seen(mean, LEVEL)), **of_name}
 
 
 def blind(cases: Sequence[Case], failed: statistics.Failed) -> set[str]:
@@ -249,10 +252,10 @@ def blind(cases: Sequence[Case], failed: statistics.Failed) -> set[str]:
     return {name for name, test in tests.items() if test.p_value * tried[name] >= LEVEL}
 
 
-def _seen(known: statistics.Evidence, level: float) -> float:
+def _seen(known: statistics.Evidence, level: float) -> statistics.Floats:
     quantile = NormalDist().inv_cdf
-    spread = math.sqrt(2 * known.guess * (1 - known.guess) / known.size)
-    return min(1.0, (quantile(1 - level / 2) + quantile(_POWER)) * spread)
+    spread = np.sqrt(2 * known.guess * (1 - known.guess) / known.size)
+    return np.minimum(1, (quantile(1 - level / 2) + quantile(_POWER)) * spread)
 
 
 def paired(

@@ -27,8 +27,9 @@ from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
 from s2lct.leaderboard.results.record import FORMAT, LONGEST_NAME, Result, faults_of_words
 from s2lct.leaderboard.scoring import score
 from s2lct.leaderboard.scoring.figures import flipping_words, references
+from s2lct.leaderboard.scoring.statistics import Integers, once_for_the_same_cases
 from s2lct.plain_text import plain
-from s2lct.suite.cases import INSTALLED, SuiteCases, installed_folder, load_suite
+from s2lct.suite.cases import INSTALLED, Case, SuiteCases, installed_folder, load_suite
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -198,34 +199,59 @@ def read_scored(path: Path, suites: Suites | None = None) -> Scored:
 
 def read_outcomes(path: Path, result: Result, suite: SuiteCases) -> score.Outcomes:
     """The predictions beside a result file, held against its suite."""
+    import pyarrow as pa
+
     with _named(path):
         table = _table(path, result, len(suite.with_contrasts))
-        ids: list[str] = table["id"].to_pylist()
-        labels = [ANSWERS.get(label, -1) for label in table["label"].to_pylist()]
-        row_of = {one: number for number, one in enumerate(ids)}
-        part = suite.restricted_to(row_of)
-        if not len(ids) == len(row_of) == len(part.with_contrasts):
+        places = _places(table["id"], _ids(suite.cases, suite.contrasts))
+        order = np.argsort(places)
+        if (places < 0).any() or not np.diff(places[order]).all():
             raise ValueError(f"{result.outcomes.path}: an id is strange, or stands there twice")
+        part = suite
+        if len(order) < len(suite.cases) + len(suite.contrasts):
+            rows = suite.with_contrasts
+            part = suite.restricted_to({rows[place].id for place in places.tolist()})
         _check_completeness(result, suite, part)
-        if -1 in labels:
+        answers = _places(table["label"], pa.array(list(ANSWERS), pa.string()))[order]
+        if (answers < 0).any():
             raise ValueError(f"{result.outcomes.path}: a label is none of {', '.join(ANSWERS)}")
-    order = [row_of[case.id] for case in part.with_contrasts]
-    part = replace(part, partial=result.partial)
+        labels = np.array([*ANSWERS.values()])[answers]
+    if part.partial != result.partial:
+        part = replace(part, partial=result.partial)
     probabilities: Array | None = None
     if not any(table[label].null_count for label in LABELS):
         columns = [table[label].to_numpy() for label in LABELS]
         probabilities = np.stack(columns, axis=1).astype(np.float64)[order]
-    return score.Outcomes(result.model, part, np.array(labels)[order], probabilities)
+    return score.Outcomes(result.model, part, labels, probabilities)
+
+
+@once_for_the_same_cases
+def _ids(cases: Sequence[Case], contrasts: Sequence[Case]) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array([case.id for case in (*cases, *contrasts)], pa.string())
+
+
+def _places(column: pa.ChunkedArray, words: pa.Array) -> Integers:
+    """Where among words those of a column stand, which holds them as codes; -1 of others."""
+    import pyarrow.compute as pc
+
+    places = [np.zeros(0, dtype=np.int64)]
+    for chunk in column.chunks:
+        of_code = pc.fill_null(pc.index_in(chunk.dictionary, value_set=words), -1)
+        places.append(of_code.to_numpy(zero_copy_only=False)[chunk.indices.to_numpy()])
+    return np.concatenate(places)
 
 
 def _check_completeness(result: Result, suite: SuiteCases, part: SuiteCases) -> None:
     """Refuse a result that lacks cases or contrasts of what it says that it is of.
 
-    That is the whole suite, or a part of its cases with all their contrasts, or with none.
-
-    Which contrasts a model gets wrong is known beforehand; leaving these out raises consistency.
+    That is the whole suite, or a part of its cases with all their contrasts, or with none. Whoever
+    left out contrasts that a model gets wrong would raise its consistency.
     """
     name = result.outcomes.path
+    if part is suite:
+        return
     if not part.cases:
         raise ValueError(f"{name}: lacks all cases of the suite")
     if part.partial and not result.partial:

@@ -92,12 +92,13 @@ class Result(_Strict):
 
 def faults_of_words(result: Result) -> Iterator[str]:
     """What no result may say, wherever it is shown."""
-    for where, text in _texts_of(result.model_dump(), ""):
+    for where, text in _texts_of(result, ""):
         name = where.rpartition(".")[2]
         if len(text) > (most := _LONGEST_WORDS.get(name, _LONGEST_WORD)):
             yield f"{where}: has {len(text):,} characters, at most {most:,}"
         shown = text.replace("\n", "").replace("\t", "") if name == "prompt" else text
-        if any(unicodedata.category(sign) in _INVISIBLE for sign in shown):
+        plain = shown.isascii() and shown.isprintable()
+        if not plain and any(unicodedata.category(sign) in _INVISIBLE for sign in shown):
             yield f"{where}: holds a control character"
     try:
         question_of(result.model.options)
@@ -110,9 +111,14 @@ def faults_of_words(result: Result) -> Iterator[str]:
 
 
 def _texts_of(value: Any, where: str) -> Iterator[tuple[str, str]]:
-    """Every text of nested data with its place, keys included."""
+    """Every text of nested data with its place, and keys, but for the names of fields."""
+    if isinstance(value, (float, int)):
+        return
     if isinstance(value, str):
         yield where, value
+    elif isinstance(value, BaseModel):
+        for field, part in value:
+            yield from _texts_of(part, f"{where}.{field}" if where else field)
     elif isinstance(value, dict):
         for key, part in value.items():
             yield f"a key in {where or 'the file'}", str(key)

@@ -11,7 +11,6 @@ is the share among all the cases, or pairs. Only the micro figure is a quotient 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,12 +23,14 @@ from s2lct.leaderboard.answers.text_answers import ANSWER_IDS, REFUSED, UNREADAB
 from s2lct.leaderboard.scoring.statistics import (
     Evidence,
     Failed,
+    Families,
     Integers,
     by_name,
-    evidence,
-    family_counts,
+    families,
     intervals,
     mean_evidence,
+    micro_evidence,
+    once_for_the_same_cases,
 )
 from s2lct.suite.cases import Case
 from s2lct.suite.tables import CONTRAST, KINDS
@@ -220,11 +221,35 @@ def _percents(figure: MacroMicro) -> str:
     return f"{100 * figure.micro:.1f} % (macro: {100 * figure.macro:.1f} %)"
 
 
+@once_for_the_same_cases
+def contrasts_of_pairs(cases: Sequence[Case], contrasts: Sequence[Case]) -> tuple[Case, ...]:
+    """The contrasts of the cases, in the order of `pairs_of`."""
+    return tuple(contrasts[number] for number in pairs_of(cases, contrasts, CONTRAST)[1])
+
+
 def failed_cases(cases: Sequence[Case], labels: npt.NDArray[np.integer[Any]]) -> Failed:
     """Which cases' labels, shape (…, cases), are none of those that pass."""
+    return np.asarray(~_passing(cases)[np.arange(len(cases)), labels])
+
+
+@once_for_the_same_cases
+def _passing(cases: Sequence[Case]) -> npt.NDArray[np.bool_]:
+    """Which answers pass each case, shape (cases, answers)."""
     table = [[label in case.passes for label in range(ANSWER_IDS)] for case in cases]
-    passing = np.array(table, dtype=bool).reshape(-1, ANSWER_IDS)
-    return np.asarray(~passing[np.arange(len(cases)), labels])
+    return np.array(table, dtype=bool).reshape(-1, ANSWER_IDS)
+
+
+@once_for_the_same_cases
+def _of_kind(cases: Sequence[Case], kind: str) -> tuple[Integers, tuple[Case, ...]]:
+    """The numbers of the cases of a kind, and these."""
+    numbers = [number for number, case in enumerate(cases) if case.kind == kind]
+    return np.array(numbers, dtype=np.int64), tuple(cases[number] for number in numbers)
+
+
+@once_for_the_same_cases
+def paired_cases(cases: Sequence[Case], contrasts: Sequence[Case]) -> tuple[Case, ...]:
+    """The cases that have a contrast, in the order of `pairs_of`."""
+    return tuple(cases[number] for number in pairs_of(cases, contrasts, CONTRAST)[0])
 
 
 def figures(
@@ -238,19 +263,21 @@ def figures(
         labels: of the cases and the contrasts behind them, or the ids of `text_answers` where
             there is none, shape (cases and contrasts,).
     """
-    fails = failed_cases((*cases, *contrasts), labels)
-    failed, others_fail = fails[: len(cases)], fails[len(cases) :]
-    overall_rate, of_all = rates(cases, failed)
+    failed = failed_cases(cases, labels[: len(cases)])
+    others_fail = failed_cases(contrasts, labels[len(cases) :])
+    of = families(cases)
+    overall_rate, of_all = rates(of, failed)
     of_kind: dict[str, dict[str, Rate]] = {}
     for kind in KINDS:
-        numbers = [number for number, case in enumerate(cases) if case.kind == kind]
-        of_kind[kind] = rates([cases[number] for number in numbers], failed[numbers])[1]
+        numbers, own_cases = _of_kind(cases, kind)
+        of_kind[kind] = rates(families(own_cases), failed[numbers])[1]
     own, opposite = pairs_of(cases, contrasts, CONTRAST)
     right = ~(failed[own] | others_fail[opposite])
-    overall_right, shares = rates([cases[number] for number in own], right)
+    overall_right, shares = rates(families(paired_cases(cases, contrasts)), right)
     silent = _silent(cases, labels[: len(cases)], failed)
     broken, mended = (
-        Counter(cases[number].capability for number in of) for of in flips(cases, failed)
+        dict(zip(of.names, of.count(numbers).tolist(), strict=True))
+        for numbers in _flips(cases, failed)
     )
     capabilities = {
         name: CapabilityFigures(
@@ -275,31 +302,31 @@ def figures(
     return Figures(overall=overall, capabilities=capabilities)
 
 
-def rates(cases: Sequence[Case], failed: Failed) -> tuple[OverallRate, dict[str, Rate]]:
+def rates(of: Families, failed: Failed) -> tuple[OverallRate, dict[str, Rate]]:
     """The failure rate on all capabilities together, and on each of them.
 
-    ``failed`` says which cases fail, shape (cases,).
+    Args:
+        of: the families of the cases.
+        failed: which of them fail, shape (cases,).
     """
-    if not cases:
+    if not len(failed):
         return _NO_OVERALL_RATE, {}
-    mean, of_capability = mean_evidence(cases, failed)
-    together = evidence(*family_counts(cases, failed, across=True))
+    mean, of_capability = mean_evidence(of, failed)
+    together = micro_evidence(of, failed)
     overall = OverallRate(
         macro=float(mean.share),
         macro_ci=_bounds(mean),
         micro=float(together.share),
         micro_ci=_bounds(together),
-        cases=len(cases),
+        cases=len(failed),
         failures=int(failed.sum()),
     )
+    columns = (of.sizes, of.count(failed), of_capability.share, *intervals(of_capability))
     return overall, {
-        name: Rate(
-            cases=len(numbers),
-            failures=int(failed[numbers].sum()),
-            failure_rate=float(of_capability[name].share),
-            ci=_bounds(of_capability[name]),
+        name: Rate(cases=size, failures=failures, failure_rate=share, ci=(low, high))
+        for name, size, failures, share, low, high in zip(
+            of.names, *(column.tolist() for column in columns), strict=True
         )
-        for name, numbers in by_name(cases).items()
     }
 
 
@@ -317,6 +344,7 @@ def _overall_share(right: OverallRate) -> OverallShare:
     return OverallShare(**counts, pairs=right.cases, right=right.failures)
 
 
+@once_for_the_same_cases
 def pairs_of(cases: Sequence[Case], others: Sequence[Case], kind: str) -> tuple[Integers, Integers]:
     """Numbers of cases, and of what is made of each among others of a kind, of shape (pairs,)."""
     known = {(case.capability, case.id): n for n, case in enumerate(cases)}
@@ -333,12 +361,12 @@ def _silent(
     cases: Sequence[Case], labels: npt.NDArray[np.integer[Any]], failed: Failed
 ) -> dict[str, dict[str, Any]]:
     """What got no label, of ``overall`` and of each capability that has some."""
-    labelled = np.flatnonzero(labels < len(LABELS)).tolist()
-    if len(labelled) == len(cases):
+    labelled = labels < len(LABELS)
+    if labelled.all():
         return {}
-    overall, of_name = rates([cases[number] for number in labelled], failed[labelled])
+    overall, of_name = rates(families(cases).restricted_to(labelled), failed[labelled])
     answered: dict[str, Rate | OverallRate] = {**of_name}
-    if labelled:
+    if labelled.any():
         answered["overall"] = overall
     silent: dict[str, dict[str, Any]] = {}
     for name, numbers in {"overall": [*range(len(cases))], **by_name(cases)}.items():
@@ -350,6 +378,7 @@ def _silent(
     return silent
 
 
+@once_for_the_same_cases
 def references(cases: Sequence[Case], contrasts: Sequence[Case] = ()) -> dict[str, Reference]:
     """What the three constant answers, ``always-negative`` …, and a random one come to.
 
@@ -414,9 +443,14 @@ def chance_corrected(failure_rate: float, chance: float) -> float | None:
 
 def flips(cases: Sequence[Case], failed: Failed) -> tuple[list[int], list[int]]:
     """Numbers of the expansions that fail while their seed passes, and the other way round."""
+    broken, mended = _flips(cases, failed)
+    return [int(number) for number in broken], [int(number) for number in mended]
+
+
+def _flips(cases: Sequence[Case], failed: Failed) -> tuple[Integers, Integers]:
     seeds, expansions = pairs_of(cases, cases, "expansion")
     before, after = failed[seeds], failed[expansions]
-    return expansions[after & ~before].tolist(), expansions[~after & before].tolist()
+    return expansions[after & ~before], expansions[~after & before]
 
 
 def passing_expansions(cases: Sequence[Case], failed: Failed) -> list[int]:
@@ -427,13 +461,29 @@ def passing_expansions(cases: Sequence[Case], failed: Failed) -> list[int]:
 
 def flipping_words(cases: Sequence[Case], failed: Failed) -> tuple[FlippingWord, ...]:
     """The ten inserted words that most often turned a pass into a fail."""
-    total = Counter(w for n in passing_expansions(cases, failed) for w in cases[n].inserted)
-    flipped = Counter(word for n in flips(cases, failed)[0] for word in cases[n].inserted)
-    ranked = sorted(flipped, key=lambda word: (-flipped[word], word))[:_MOST_FLIPPING]
+    words, word, expansion = _insertions(cases)
+    seeds, expansions = pairs_of(cases, cases, "expansion")
+    could = ~failed[seeds][expansion]
+    does = could & failed[expansions][expansion]
+    total, flipped = (np.bincount(word[of], minlength=len(words)) for of in (could, does))
+    ranked = sorted(np.flatnonzero(flipped), key=lambda n: (-flipped[n], words[n]))
     return tuple(
-        FlippingWord(item=word, pass_to_fail=flipped[word], expansions=total[word])
-        for word in ranked
+        FlippingWord(item=words[n], pass_to_fail=int(flipped[n]), expansions=int(total[n]))
+        for n in ranked[:_MOST_FLIPPING]
     )
+
+
+@once_for_the_same_cases
+def _insertions(cases: Sequence[Case]) -> tuple[list[str], Integers, Integers]:
+    """Words, and of each insertion the number of its word, and of its pair in `pairs_of`."""
+    _, expansions = pairs_of(cases, cases, "expansion")
+    inserted = [
+        (word, place) for place, number in enumerate(expansions) for word in cases[number].inserted
+    ]
+    number_of = {word: n for n, word in enumerate(dict.fromkeys(word for word, _ in inserted))}
+    numbers = [(number_of[word], place) for word, place in inserted]
+    word, pair = np.array(numbers, dtype=np.int64).reshape(-1, 2).T
+    return list(number_of), word, pair
 
 
 def _flattened(nested: Mapping[str, Any], prefix: str) -> dict[str, float]:

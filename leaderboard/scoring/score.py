@@ -30,9 +30,11 @@ from s2lct.leaderboard.scoring.figures import (
     CapabilityFigures,
     Figures,
     OverallFigures,
+    contrasts_of_pairs,
     failed_cases,
     figures,
     in_words,
+    paired_cases,
     pairs_of,
 )
 from s2lct.leaderboard.scoring.statistics import Failed
@@ -73,8 +75,8 @@ class SelectionRecord(BaseModel):
 class Pairs(NamedTuple):
     """Cases, their contrasts, and of which pairs a model gets both right, shape (pairs,)."""
 
-    cases: list[Case]
-    contrasts: list[Case]
+    cases: tuple[Case, ...]
+    contrasts: tuple[Case, ...]
     right: Failed
 
     def __repr__(self) -> str:
@@ -159,8 +161,8 @@ class Outcomes:
         own, others = pairs_of(self.cases, contrasts, CONTRAST)
         wrong = failed_cases(contrasts, self.labels[len(self.cases) :])
         return Pairs(
-            [self.cases[number] for number in own],
-            [contrasts[number] for number in others],
+            paired_cases(self.cases, contrasts),
+            contrasts_of_pairs(self.cases, contrasts),
             ~(self.failed[own] | wrong[others]),
         )
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, wraps
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,18 +25,54 @@ Failed = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+P = ParamSpec("P")
+R = TypeVar("R")
+_MOST_KEPT = 32
+
 _Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
 
-def family_counts(
-    cases: Sequence[Case], failed: Failed | Floats, *, across: bool = False
-) -> tuple[Floats, Floats]:
+class _Same:
+    """An argument that equals itself alone: telling a suite's cases by their content takes long."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.value is other.value
+
+
+def once_for_the_same_cases(function: Callable[P, R]) -> Callable[P, R]:
+    """Compute what follows from a suite's cases once for all its models; nobody may change it.
+
+    It is kept where all arguments are tuples or texts, which do not change, for the last few.
+    """
+
+    @lru_cache(_MOST_KEPT)
+    def kept(*arguments: _Same) -> R:
+        return function(*(of.value for of in arguments))  # type: ignore[call-arg]
+
+    @wraps(function)
+    def asked(*arguments: P.args, **named: P.kwargs) -> R:
+        if named or not all(isinstance(value, (tuple, str)) for value in arguments):
+            return function(*arguments, **named)
+        return kept(*map(_Same, arguments))
+
+    return asked
+
+
+def family_counts(cases: Sequence[Case], failed: Failed | Floats) -> tuple[Floats, Floats]:
     """Failures of each family, shape (families,) or (models, families), and its cases, (families,).
 
     ``failed`` says which cases fail, or what share of several answers to them, shape (cases,) or
-    (models, cases). Families are within capabilities, or ``across`` them, see `families_of`.
+    (models, cases).
     """
-    family = families_of(cases, across=across)
+    family = families_of(cases)
     families = int(family.max(initial=-1)) + 1
     failures = np.zeros((*failed.shape[:-1], families))
     for place in np.ndindex(failed.shape[:-1]):
@@ -107,24 +145,103 @@ class Evidence(NamedTuple):
 
 
 def evidence(failures: Floats, cases: Floats) -> Evidence:
-    """What families tell of a failure rate, by failures (…, families) and cases (families,); (…).
+    """What families tell of a failure rate, by failures (…, families) and cases (families,)."""
+    one = np.ones((len(cases), 1))
+    return Evidence(*(figure[..., 0] for figure in _evidence(failures, cases, one)))
+
+
+def _evidence(failures: Floats, cases: Floats, belongs: Floats) -> Evidence:
+    """The same of each capability, (…, capabilities); ``belongs`` is 1 where a family is of it.
 
     Where no case fails, or all, or few, families say nothing of how alike their cases are, and a
     bootstrap is left without spread. So the effective sample size comes from the families and two
     more of mean size, one that fails and one that passes: cases count as families until the
     families show otherwise.
     """
-    families, total, mean = len(cases), cases.sum(), cases.mean()
-    failing = failures.sum(axis=-1)
+    families, total = belongs.sum(axis=0), cases @ belongs
+    mean = total / families
+    failing = failures @ belongs
     guess = (failing + mean) / (total + 2 * mean)
-    squares = ((failures - guess[..., None] * cases) ** 2).sum(axis=-1)
+    squares = (failures - guess @ belongs.T * cases) ** 2 @ belongs
     squares = squares + mean**2 * (guess**2 + (1 - guess) ** 2)
     variance = squares * (families + 2) / (families + 1) / (total + 2 * mean) ** 2
     size = guess * (1 - guess) / variance * total / (total + 2 * mean)
     return Evidence(failing / total, guess, np.minimum(size, total))
 
 
-def mean_evidence(cases: Sequence[Case], failed: Failed) -> tuple[Evidence, dict[str, Evidence]]:
+@dataclass(frozen=True)
+class Families:
+    """The families of cases, within capabilities and across them; see `families_of`.
+
+    Attributes:
+        names: of the capabilities.
+        capability: the number of each case's capability.
+        family: the number of each case's family within its capability.
+        across: the number of each case's family across capabilities.
+    """
+
+    names: list[str]
+    capability: Integers
+    family: Integers
+    across: Integers
+
+    @cached_property
+    def cases(self) -> Floats:
+        """How many cases each family within a capability has."""
+        return np.bincount(self.family).astype(np.float64)
+
+    @cached_property
+    def _first(self) -> Integers:
+        """The number of a case of each family within a capability."""
+        return np.unique(self.family, return_index=True)[1]
+
+    @cached_property
+    def belongs(self) -> Floats:
+        """1 where a family is of a capability, shape (families, capabilities)."""
+        capability = self.capability[self._first]
+        return np.asarray(capability[:, None] == np.arange(len(self.names)), dtype=np.float64)
+
+    @cached_property
+    def sizes(self) -> Integers:
+        """How many cases each capability has."""
+        return np.bincount(self.capability, minlength=len(self.names))
+
+    @cached_property
+    def family_across(self) -> Integers:
+        """Of each family within a capability, which it is across."""
+        return self.across[self._first]
+
+    @cached_property
+    def cases_across(self) -> Floats:
+        """How many cases each family across capabilities has."""
+        return np.bincount(self.across).astype(np.float64)
+
+    def count(self, some: Failed | Integers) -> Integers:
+        """How many of some cases each capability has."""
+        return np.bincount(self.capability[some], minlength=len(self.names))
+
+    def restricted_to(self, some: Failed) -> Families:
+        """The families of some of the cases, of which there is at least one."""
+        present, capability = np.unique(self.capability[some], return_inverse=True)
+        numbers = (np.unique(of[some], return_inverse=True)[1] for of in (self.family, self.across))
+        return Families([self.names[number] for number in present], capability, *numbers)
+
+
+@once_for_the_same_cases
+def families(cases: Sequence[Case]) -> Families:
+    """The families of cases."""
+    names = list(by_name(cases))
+    number_of = {name: number for number, name in enumerate(names)}
+    capability = np.array([number_of[case.capability] for case in cases], dtype=np.int64)
+    return Families(names, capability, families_of(cases), families_of(cases, across=True))
+
+
+def micro_evidence(of: Families, failed: Failed) -> Evidence:
+    """What cases tell of the share of them all that fails, shape (cases,)."""
+    return evidence(np.bincount(of.across, failed).astype(np.float64), of.cases_across)
+
+
+def mean_evidence(of: Families, failed: Failed) -> tuple[Evidence, Evidence]:
     """What cases tell of the mean of their capabilities' failure rates, and of each of these.
 
     The variance of the mean is that of independent capabilities, and the covariance of those that
@@ -132,26 +249,22 @@ def mean_evidence(cases: Sequence[Case], failed: Failed) -> tuple[Evidence, dict
     no two cases were alike.
 
     Args:
-        cases: of one capability or more.
+        of: the families of the cases, of one capability or more.
         failed: which of them fail, shape (cases,).
+
+    Returns:
+        Figures of no shape, and of shape (capabilities,).
     """
-    family = families_of(cases, across=True)
-    parts: dict[str, Evidence] = {}
-    deviations = []
-    least = spread = 0.0
-    for name, numbers in by_name(cases).items():
-        part = evidence(*family_counts([cases[number] for number in numbers], failed[numbers]))
-        parts[name] = part
-        least += float(part.guess * (1 - part.guess)) / len(numbers)
-        spread += float(part.guess * (1 - part.guess) / part.size)
-        own = (failed[numbers] - part.guess) / len(numbers)
-        deviations.append(np.bincount(family[numbers], own, family.max() + 1))
-    of_family = np.array(deviations)
-    spread += float((of_family.sum(axis=0) ** 2).sum() - (of_family**2).sum())
-    guess = np.mean([part.guess for part in parts.values()])
-    size = guess * (1 - guess) * len(parts) ** 2 / max(spread, least)
-    share = np.mean([part.share for part in parts.values()])
-    return Evidence(np.asarray(share), np.asarray(guess), np.asarray(size)), parts
+    failures = np.bincount(of.family, failed).astype(np.float64)
+    each = _evidence(failures, of.cases, of.belongs)
+    share, guess, size = each
+    of_family = (failures - of.belongs @ guess * of.cases) / (of.belongs @ of.sizes)
+    together = np.bincount(of.family_across, of_family)
+    spread = (guess * (1 - guess) / size).sum() + (together**2).sum() - (of_family**2).sum()
+    least = (guess * (1 - guess) / of.sizes).sum()
+    mean = np.asarray(guess.mean())
+    mean_size = mean * (1 - mean) * len(guess) ** 2 / np.maximum(spread, least)
+    return Evidence(np.asarray(share.mean()), mean, np.asarray(mean_size)), each
 
 
 def intervals(known: Evidence) -> tuple[Floats, Floats]:
@@ -170,6 +283,7 @@ def intervals(known: Evidence) -> tuple[Floats, Floats]:
     )
 
 
+@once_for_the_same_cases
 def by_name(cases: Sequence[Case]) -> dict[str, list[int]]:
     """Numbers of the cases of each capability, in the order of the cases."""
     numbers: dict[str, list[int]] = {}
