@@ -8,11 +8,19 @@ from importlib.util import find_spec
 
 from s2lct.hub_calls import without_token
 
+LONGEST_MESSAGE = 4_000
+"""In characters: a file of others may have names of millions."""
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_MESSAGE else text[:LONGEST_MESSAGE] + "…"
+
 
 class S2lctError(Exception):
     """Something that the user can mend.
 
-    What servers and libraries said stands in many of them; a token in it does not.
+    What files, servers and libraries said stands in many of them: at most `LONGEST_MESSAGE`
+    characters, and no token.
 
     Attributes:
         problem: what is wrong, naming the file, row or option.
@@ -23,8 +31,7 @@ class S2lctError(Exception):
     exit_status = 1
 
     def __init__(self, problem: str, hint: str) -> None:
-        self.problem = without_token(problem)
-        self.hint = without_token(hint)
+        self.problem, self.hint = (_shortened(without_token(text)) for text in (problem, hint))
         super().__init__(self.problem, self.hint)  # what it is pickled with, too
 
     def __str__(self) -> str:

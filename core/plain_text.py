@@ -26,7 +26,8 @@ def plain(text: str, most: int | None = None) -> str:
         text: from a model, a suite, a server or a file name.
         most: cut after so many characters; None for all.
     """
-    shown = "".join(letter if letter.isprintable() else REPLACEMENT for letter in text)
+    shown = text if most is None else text[: most + 1]
+    shown = "".join(letter if letter.isprintable() else REPLACEMENT for letter in shown)
     return shown if most is None or len(shown) <= most else shown[:most] + "…"
 
 

@@ -46,6 +46,7 @@ LABEL_COLUMNS = ("labels", "label", "gold")
 _MOST_BYTES = 512 << 20
 _BROKEN = (OSError, EOFError, ValueError, TypeError, ArithmeticError, MemoryError, zlib.error)
 _LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_MOST_UNPACKED_BYTES = 128 << 20
 _SHOWN = 200
 _I_THOUGHT = "simple negations: I thought x was {}, but it was not (should be {})"
 _HARD = "Hard: Negation of {} with neutral stuff in the middle (should be {})"
@@ -90,9 +91,9 @@ def rows_of_file(path: Path, kind: str = "") -> list[Located]:
         content = regular_bytes(path, _MOST_BYTES)
         if path.suffix == ".gz":
             with gzip.open(io.BytesIO(content)) as file:
-                content = file.read(_MOST_BYTES + 1)
-            if len(content) > _MOST_BYTES:
-                raise ValueError(f"it holds more than {_MOST_BYTES >> 20} MiB")
+                content = file.read(_MOST_UNPACKED_BYTES + 1)
+            if len(content) > _MOST_UNPACKED_BYTES:
+                raise ValueError(f"unpacks to more than {_MOST_UNPACKED_BYTES >> 20} MiB")
         return list(reader(path, content))
     except (*_BROKEN, csv.Error) as error:
         why = getattr(error, "strerror", None) or str(error) or type(error).__name__

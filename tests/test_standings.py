@@ -197,7 +197,7 @@ def test_the_command_finds_the_suite_and_says_what_it_left_out(
     def run(*arguments: object) -> str:
         done = CliRunner().invoke(app, [*map(str, arguments)])
         assert done.exit_code == 0, done.output
-        return done.output
+        return " ".join(done.output.split())
 
     run("score", "vader", "afinn", "--suite", suite_folder, "--out", "results")
     (tmp_path / "results" / "x.json").write_text("{}")

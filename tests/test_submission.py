@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from made_up_results import suite
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app as commands
 from s2lct.errors import ScoringError
+from s2lct.files import sha256_of
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import LabelRule
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.models.record import OptionsRecord
 from s2lct.leaderboard.results import submission
+from s2lct.leaderboard.results.read import read_result
+from s2lct.leaderboard.results.standings import collect
 from s2lct.leaderboard.results.submission import check, rescored_results
-from s2lct.leaderboard.results.write import write_result
-from s2lct.leaderboard.scoring.score import score
-from s2lct.suite.cases import Case, load_suite
+from s2lct.leaderboard.results.write import repository_path, write_result
+from s2lct.leaderboard.scoring.score import Outcomes, score
+from s2lct.suite.cases import Case, SuiteCases, load_suite
 
 SUITE = suite("1.0.0", seeds=6)
 ROWS = len(SUITE.cases)
@@ -97,6 +103,43 @@ def test_a_hostile_word_or_number_is_refused(sent: Submission, place: str, value
     assert field in refusal(sent.save(place, value)) or field in ("sha256", "rows", "cases")
 
 
+ENDPOINT = {
+    "url": "https://x.example/v1", "model_reported": "m", "temperature": None, "seed": None,
+    "max_tokens": 9, "requests": 1, "prompt_tokens": 1, "completion_tokens": 1,
+    "first_day": "2026-01-01", "last_day": "2026-01-01",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        (
+            {"model.options.label_map": {"negative": "Negative", "positive": "positive"}},
+            "label_map",
+        ),
+        ({"model.options.label_map": {" negative": "negative"}}, "label_map"),
+        ({"model.options.label_map": {"negative": "0"}}, "label-map"),
+        ({"model.options.label_map": {}}, "label-map"),
+        ({"model.options.prompt": "Is it {text}?"}, "go together"),
+        ({"model.options.label_words": ["bad", "good"]}, "go together"),
+        ({"model.options.chat_template": True}, "chat_template"),
+        ({"model.parameters": 2**63}, "parameters"),
+        ({"model.answers_sha256": "0" * 64}, "answers_sha256"),
+        ({"model.name": "VADER"}, "looks like 'vader'"),
+        ({"model.name": "textb1ob"}, "looks like 'textblob'"),
+        ({"model.endpoint": ENDPOINT | {"requests": 2**63}}, "requests"),
+        ({"model.endpoint": ENDPOINT}, "has no revision"),
+        ({"model.endpoint": ENDPOINT, "model.revision": "", "model.weights_sha256": ""}, "licence"),
+    ],
+)
+def test_what_makes_a_row_another_one_is_refused(
+    sent: Submission, changes: dict[str, Any], named: str
+) -> None:
+    for place, value in changes.items():
+        path = sent.save(place, value)
+    assert named in refusal(path)
+
+
 FIGURES = [
     ("overall", "failure_rate", "macro"), ("overall", "failure_rate", "cases"),
     ("capabilities", "LC4", "all", "failures"), ("capabilities", "LC9", "seed", "ci", 0),
@@ -124,15 +167,96 @@ def test_any_change_of_a_figure_is_refused(sent: Submission, place: tuple[Any, .
         ("model.parameters", 7, "model.parameters"),
         ("model.licence", "proprietary", "model.licence"),
         ("model.dtype", "bfloat16", "model.dtype"),
+        ("model.dtype", "float32", "model.dtype"),
+        ("model.options.prompt", "Is {text} good?", "model.options"),
         ("model.options.label_map", {"negative": "positive"}, "cannot be scored again"),
     ],
 )
 def test_what_a_result_says_of_its_model_is_checked(
     sent: Submission, place: str, value: Any, named: str
 ) -> None:
+    if place == "model.options.prompt":
+        sent.save("model.options.label_words", ["bad", "good"])
     path = sent.save(place, value)
     assert check(path, SUITE).accepted  # without the model nobody can tell
     assert named in refusal(path, rescore=True)
+
+
+def retabled(sent: Submission, change: Callable[[pa.Table], pa.Table]) -> Path:
+    """A submission whose Parquet file is another, by its right hash."""
+    table = sent.path.with_suffix(".parquet")
+    changed_table = change(pq.read_table(table))
+    pq.write_table(changed_table, table)
+    sent.content["outcomes"] |= {"sha256": sha256_of(table), "rows": changed_table.num_rows}
+    return sent.save()
+
+
+def put(column: str, *values: Any) -> Callable[[pa.Table], pa.Table]:
+    """Put other values at the top of a column."""
+
+    def change(table: pa.Table) -> pa.Table:
+        cells = [*values, *table[column].to_pylist()[len(values) :]]
+        place = table.schema.get_field_index(column)
+        return table.set_column(place, column, pa.array(cells, table[column].type))
+
+    return change
+
+
+TABLES: dict[str, Callable[[pa.Table], pa.Table]] = {
+    "NaN": put("neutral", float("nan")),
+    "infinite": put("positive", float("inf")),
+    "7": put("positive", 7.0),
+    "below 0": put("negative", -0.5),
+    "all 0": lambda table: put("positive", 0.0)(put("neutral", 0.0)(put("negative", 0.0)(table))),
+    "contrary to the label": lambda table: put("positive", *table["negative"].to_pylist())(
+        put("negative", *table["positive"].to_pylist())(table)
+    ),
+    "of some texts missing": put("negative", None),
+    "no column label": lambda table: table.drop_columns(["label"]),
+    "no column id": lambda table: table.drop_columns(["id"]),
+    "no column positive": lambda table: table.drop_columns(["positive"]),
+    "a column more": lambda table: table.append_column("passes", table["label"]),
+    "ids that are numbers": lambda table: table.set_column(0, "id", pa.array(range(len(table)))),
+    "ids that are lists": lambda table: table.set_column(
+        0, "id", pa.array([[id] for id in table["id"].to_pylist()])
+    ),
+    "no row": lambda table: table.slice(0, 0),
+    "a column twice": lambda table: table.append_column("label", table["label"]),
+}
+
+
+@pytest.mark.parametrize("what", TABLES)
+def test_a_bad_table_is_a_line_and_costs_the_others_nothing(what: str, sent: Submission) -> None:
+    other = write_result(score(load_classifier("afinn"), SUITE), sent.path.parent)
+    path = retabled(sent, TABLES[what])
+    assert "\n" not in refusal(path)
+    assert check(other, SUITE).accepted
+    collection = collect(path.parent, [SUITE])
+    (board,) = collection.suites
+    assert "afinn" in [standing.scored.result.model.name for standing in board.standings]
+    assert len(collection.skipped) + len(board.standings) == 2
+
+
+def test_probabilities_that_the_model_does_not_give_are_refused(sent: Submission) -> None:
+    def softer(table: pa.Table) -> pa.Table:
+        for label in LABELS:
+            cells = [0.1 + 0.7 * cell for cell in table[label].to_pylist()]
+            table = put(label, *cells)(table)
+        return table
+
+    path = retabled(sent, softer)
+    assert check(path, SUITE).accepted
+    assert "other probabilities" in refusal(path, rescore=True)
+
+
+def test_a_result_lies_where_it_belongs(sent: Submission, tmp_path: Path) -> None:
+    target = tmp_path / repository_path(read_result(sent.path))
+    target.parent.mkdir(parents=True)
+    for name in (target, target.with_name("VADER.json"), target.parents[1] / "9" / target.name):
+        name.parent.mkdir(exist_ok=True)
+        shutil.copy(sent.path, name)
+        shutil.copy(sent.path.with_suffix(".parquet"), name.parent / "vader.parquet")
+        assert check(name, SUITE).accepted == (name == target)
 
 
 CASES = 1_973
@@ -165,16 +289,18 @@ def faults_of(
     probabilities: np.ndarray, labels: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> list[str]:
     """What comes of labels of a suite as large as the default one."""
-    cases = [
+    cases = tuple(
         Case(f"{n}", "LC4", "seed", f"{n}", f"Sentence {n}.", frozenset({0})) for n in range(CASES)
-    ]
+    )
     monkeypatch.setattr(submission, "load_classifier", lambda *_, **__: Stub(probabilities))
     rule = LabelRule(Stub.classes, (0, 1, 2))
     model = SimpleNamespace(
         name="vader", revision=Stub.revision, weights_sha256=Stub.fingerprint, dtype="",
         label_rule=str(rule), parameters=None, licence=None, options=OptionsRecord(), endpoint=None,
     )  # fmt: skip
-    return [*submission._faults_of_model(SimpleNamespace(model=model), cases, labels)]  # type: ignore[arg-type]
+    result: Any = SimpleNamespace(model=model)
+    outcomes = Outcomes(result.model, SuiteCases("", "", "", cases), labels)
+    return [*submission._faults_of_model(result, outcomes)]
 
 
 @pytest.mark.parametrize("model", [near_uniform, ordinary])

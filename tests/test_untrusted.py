@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import re
+import resource
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hub_fixtures import HubClient
 from hub_server import MAINTAINER, HubServer
@@ -14,8 +19,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app
-from s2lct.errors import ModelError, S2lctError
+from s2lct.errors import LONGEST_MESSAGE, ModelError, S2lctError, ScoringError
 from s2lct.plain_text import spreadsheet_cell
+from s2lct.suite.cases import load_suite
 
 # Code that came with a model or a data set
 
@@ -73,7 +79,7 @@ def test_another_sentiment_head_is_refused(
     monkeypatch.setattr(embedded, "head_path", lambda name: tmp_path / path.name)
     with pytest.raises(ModelError, match=r"SHA-256 is [0-9a-f]{64}, expected") as told:
         load_classifier(name)
-    assert "reinstall" in told.value.hint
+    assert "install s2lct again" in told.value.hint
 
 
 # Tokens
@@ -117,3 +123,59 @@ def test_no_cell_starts_like_a_formula(value: object) -> None:
         assert cell in (value, f"'{value}")
     else:
         assert cell is value
+
+
+def _packed(column: pa.Array) -> bytes:
+    file = io.BytesIO()
+    pq.write_table(pa.table({"text": column}), file, compression="zstd")
+    return file.getvalue()
+
+
+def _repeated(times: int) -> pa.Array:
+    """One long text many times, which is stored once."""
+    return pa.DictionaryArray.from_arrays(pa.array([0] * times, pa.int32()), ["x" * (20 << 20)])
+
+
+BOMBS = {
+    "a text many times": lambda: _packed(_repeated(1_000)),
+    "in lists": lambda: _packed(
+        pa.ListArray.from_arrays(pa.array(range(1_001), pa.int32()), _repeated(1_000))
+    ),
+    "no values": lambda: _packed(pa.nulls(50_000_000, pa.string())),
+    "no values in a list": lambda: _packed(
+        pa.ListArray.from_arrays(pa.array([0, 50_000_000], pa.int32()), pa.nulls(50_000_000))
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BOMBS)
+def test_a_small_file_that_unfolds_to_gigabytes_is_not_unfolded(what: str, tmp_path: Path) -> None:
+    path = tmp_path / "bomb.parquet"
+    path.write_bytes(BOMBS[what]())
+    assert path.stat().st_size < 1 << 20
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ScoringError, match="bomb") as caught:
+        load_suite(f"parquet:{path}")
+    assert len(str(caught.value)) < 1_000
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500 << 10  # in KiB
+    small = tmp_path / "small.parquet"
+    pq.write_table(pa.table({"text": ["A film."] * 2, "label": ["positive"] * 2}), small)
+    assert len(load_suite(f"parquet:{small}").cases) == 1
+
+
+def test_no_message_is_as_long_as_a_file_wants(tmp_path: Path) -> None:
+    names = ",".join(f"column{number}" for number in range(200_000))
+    for kind, content in (
+        ("csv", f"{names}\n{names}\n"),
+        ("jsonl", json.dumps({"x" * 10_000_000: 1}) + "\n"),
+        ("jsonl", json.dumps(dict.fromkeys(names.split(","), 1)) + "\n"),
+    ):
+        path = tmp_path / f"x.{kind}.gz"
+        path.write_bytes(gzip.compress(content.encode()))
+        with pytest.raises(ScoringError) as caught:
+            load_suite(f"{kind}:{path}")
+        assert len(str(caught.value)) < 2 * LONGEST_MESSAGE + 10
+    path.write_bytes(gzip.compress(b"x" * (130 << 20)))
+    with pytest.raises(ScoringError, match="unpacks to more"):
+        load_suite(f"jsonl:{path}")
+    assert len(S2lctError("x" * 10**8, "y" * 10**8).problem) <= LONGEST_MESSAGE + 1

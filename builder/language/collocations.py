@@ -52,7 +52,7 @@ def shipped_pairs() -> Mapping[Pair, float]:
 
     ``scripts/count_collocations.py`` counts them.
     """
-    columns = read_table(SHIPPED.read_bytes()).to_pydict()
+    columns = read_table(SHIPPED.read_bytes(), shipped=True).to_pydict()
     counts = (2.0 ** (eighths / 8) for eighths in columns["eighths"])
     return dict(zip(zip(columns["first"], columns["second"], strict=True), counts, strict=True))
 

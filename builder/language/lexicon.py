@@ -111,7 +111,7 @@ class Lexicon:
     @functools.cache
     def load() -> Lexicon:
         """The shipped table, which ``scripts/compute_lexicon.py`` computes."""
-        columns = read_table(SHIPPED.read_bytes()).to_pydict()
+        columns = read_table(SHIPPED.read_bytes(), shipped=True).to_pydict()
         words = zip(columns["word"], columns["pos"], strict=True)
         scores = (round(score, 4) for score in columns["score"])
         entries = map(Entry, scores, columns["pure_neutral"], columns["senses"])

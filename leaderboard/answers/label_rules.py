@@ -7,6 +7,7 @@ mean, it is refused: nothing is guessed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,6 +128,15 @@ class LabelRule:
         return np.asarray((lowest <= labels) & (labels <= highest))
 
 
+def fault_of_probabilities(table: Array) -> str:
+    """Why rows, one a text, are no probabilities; empty if they are."""
+    try:
+        _check_probabilities(table, "text number {}")
+    except ScoringError as error:
+        return error.problem
+    return ""
+
+
 def _check_probabilities(table: Array, called: str) -> None:
     finite = np.asarray(np.isfinite(table).all(axis=1))
     inside = np.asarray(((table >= -ROUNDING) & (table <= 1 + ROUNDING)).all(axis=1))
@@ -194,6 +204,25 @@ def rule_for(
             hint="pass a sentiment model, or say what its classes mean with --label-map",
         )
     return LabelRule(names, complete, origin)
+
+
+def rule_and_map(
+    classes: Sequence[str], *, model: str = "", label_map: Mapping[Any, Any] | None = None
+) -> tuple[LabelRule, dict[str, str] | None]:
+    """The rule of a model, as `rule_for` has it, and the label map that makes it so.
+
+    Equal rules have equal maps, by the classes' own names, whatever was written; a map that says
+    what holds without it is None.
+    """
+    rule = rule_for(classes, model=model, label_map=label_map)
+    if label_map is None:
+        return rule, None
+    with suppress(ScoringError):
+        usual = rule_for(classes, model=model)
+        if usual.meanings == rule.meanings:
+            return usual, None
+    meanings = zip(rule.classes, rule.meanings, strict=True)
+    return rule, {name: LABELS[meaning] for name, meaning in meanings}
 
 
 def numbers_of(name: str, classes: Sequence[str]) -> list[int]:

@@ -27,6 +27,9 @@ _VALID = timedelta(days=1)
 _DAY = r"^(\d{4}-\d\d-\d\d)?$"
 
 
+_MOST_COUNTED = 1 << 53
+
+
 class EndpointUse(BaseModel):
     """Which endpoint answered, and what that took; nobody can ask the same model again.
 
@@ -40,12 +43,12 @@ class EndpointUse(BaseModel):
     url: Annotated[str, AfterValidator(address_of)]
     model_reported: str
     system_fingerprint: str = ""
-    temperature: float | None
-    seed: int | None
-    max_tokens: int = Field(ge=1)
-    requests: int = Field(ge=0)
-    prompt_tokens: int = Field(ge=0)
-    completion_tokens: int = Field(ge=0)
+    temperature: float | None = Field(allow_inf_nan=False)
+    seed: int | None = Field(gt=-_MOST_COUNTED, lt=_MOST_COUNTED)
+    max_tokens: int = Field(ge=1, lt=_MOST_COUNTED)
+    requests: int = Field(ge=0, lt=_MOST_COUNTED)
+    prompt_tokens: int = Field(ge=0, lt=_MOST_COUNTED)
+    completion_tokens: int = Field(ge=0, lt=_MOST_COUNTED)
     first_day: str = Field(pattern=_DAY)
     last_day: str = Field(pattern=_DAY)
 

@@ -76,7 +76,7 @@ class ModelRecord(_Strict):
     weights_sha256: str
     label_rule: str
     options: OptionsRecord = OptionsRecord()
-    parameters: int | None = Field(default=None, ge=0)
+    parameters: int | None = Field(default=None, ge=0, lt=1 << 53)
     licence: str | None = None
     endpoint: EndpointUse | None = None
     predictions: PredictionsRecord | None = None

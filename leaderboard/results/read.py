@@ -219,7 +219,11 @@ def read_outcomes(path: Path, result: Result, suite: SuiteCases) -> score.Outcom
     if part.partial != result.partial:
         part = replace(part, partial=result.partial)
     probabilities: Array | None = None
-    if not any(table[label].null_count for label in LABELS):
+    missing = {table[label].null_count for label in LABELS}
+    if missing not in ({0}, {len(table)}):
+        with _named(path):
+            raise ValueError(f"{result.outcomes.path}: probabilities of some texts are missing")
+    if missing == {0}:
         columns = [table[label].to_numpy() for label in LABELS]
         probabilities = np.stack(columns, axis=1).astype(np.float64)[order]
     return score.Outcomes(result.model, part, labels, probabilities)
@@ -275,6 +279,8 @@ def _table(path: Path, result: Result, most_rows: int) -> pa.Table:
     if hashlib.sha256(content).hexdigest() != result.outcomes.sha256:
         raise ValueError(f"{name}: is not the file that the result names (SHA-256 differs)")
     try:
+        if tuple(pq.ParquetFile(pa.BufferReader(content)).schema_arrow.names) != _COLUMNS:
+            raise ValueError(f"its columns are not {', '.join(_COLUMNS)}")
         # Repeated words stay codes until they are known to be short.
         file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=["id", "label"])
         groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
@@ -285,14 +291,16 @@ def _table(path: Path, result: Result, most_rows: int) -> pa.Table:
         words = pa.dictionary(pa.int32(), pa.string())
         schema = pa.schema([("id", words), ("label", words), *((n, pa.float32()) for n in LABELS)])
         if not file.schema_arrow.equals(schema):
-            raise ValueError(f"its columns are not {', '.join(_COLUMNS)}")
+            raise ValueError(f"its columns {', '.join(_COLUMNS)} are not of texts and numbers")
         table = file.read(use_threads=False).combine_chunks()
         table.validate(full=True)
         for column in (table["id"], table["label"]):
             lengths = [pc.max(pc.binary_length(one.dictionary)).as_py() for one in column.chunks]
             if column.null_count or max(filter(None, lengths), default=0) > _LONGEST_ID:
                 raise ValueError("an id or a label is missing or too long")
-    except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
+    except (
+        pa.ArrowException, OSError, ValueError, TypeError, LookupError, MemoryError
+    ) as error:  # fmt: skip
         lines = str(error).splitlines() or [""]
         raise ValueError(f"{name}: is no Parquet file of outcomes ({lines[0][:120]})") from None
     return table

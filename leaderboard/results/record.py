@@ -11,8 +11,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from s2lct.errors import ScoringError
-from s2lct.labels import LABELS, Label
-from s2lct.leaderboard.models.record import BUILT_IN, ModelRecord, question_of
+from s2lct.labels import LABELS, Label, check_label_map
+from s2lct.leaderboard.models.record import BUILT_IN, ModelRecord, OptionsRecord, question_of
 from s2lct.leaderboard.scoring.figures import (
     RANDOM,
     CapabilityFigures,
@@ -51,7 +51,7 @@ class OutcomesRecord(_Strict):
     """The Parquet file with the outcomes."""
 
     path: str
-    rows: int = Field(ge=0)
+    rows: int = Field(ge=0, lt=1 << 53)
     sha256: str
 
 
@@ -101,13 +101,25 @@ def faults_of_words(result: Result) -> Iterator[str]:
         if not plain and any(unicodedata.category(sign) in _INVISIBLE for sign in shown):
             yield f"{where}: holds a control character"
     try:
-        question_of(result.model.options)
+        yield from _faults_of_options(result.model.options)
         if result.moment > datetime.now(timezone.utc) + _SLOW_CLOCK:
             yield f"date: {result.date} lies in the future"
     except ScoringError as error:
         yield f"model.options: {error.problem}"
     except ValueError:
         yield f"date: {result.date!r} is no ISO date"
+
+
+def _faults_of_options(options: OptionsRecord) -> Iterator[str]:
+    """Options that say nothing, or the same as others in other words."""
+    label_map = options.label_map
+    if label_map is not None and check_label_map(label_map) != label_map:
+        yield f"model.options.label_map: is not of {', '.join(LABELS)}, written so"
+    if (options.prompt is None) != (options.label_words is None):
+        yield "model.options: a prompt and its label words go together"
+    if options.chat_template and options.prompt is None:
+        yield "model.options.chat_template: is of no prompt"
+    question_of(options)
 
 
 def _texts_of(value: Any, where: str) -> Iterator[tuple[str, str]]:
@@ -139,6 +151,8 @@ def faults_of_names(result: Result) -> Iterator[str]:
         yield f"suite.version: {suite.version!r} is no version"
     if not _SHA256.fullmatch(model.weights_sha256):
         yield "model.weights_sha256: is no SHA-256"
+    if not _SHA256.fullmatch(model.answers_sha256):
+        yield "model.answers_sha256: is no SHA-256"
     if not _SHA256.fullmatch(suite.fingerprint):
         yield "suite.fingerprint: is no SHA-256"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
@@ -144,12 +145,15 @@ def _ranked_result(file: Path, known: Suites, wanted: set[str]) -> Scored:
 
 
 def _identity(result: Result) -> tuple[str, ...]:
-    """What results of the same model have in common; on the Hub names differ not by case."""
-    model = result.model
-    address = model.endpoint.url if model.endpoint else ""
-    name, options = model.name.casefold(), model.options.model_dump_json()
+    """What results of the same model have in common; on the Hub names differ not by case.
+
+    Of an endpoint nobody can tell whether the models of two such names are one.
+    """
+    model, endpoint = result.model, result.model.endpoint
+    address = (endpoint.url, str(endpoint.max_tokens), model.name) if endpoint else ()
+    options = json.dumps(model.options.model_dump(mode="json"), sort_keys=True)
     weights = model.weights_sha256 or model.answers_sha256
-    return name, model.revision, weights, model.dtype, address, options
+    return model.name.casefold(), model.revision, weights, model.dtype, options, *address
 
 
 def _precedence(one: SuiteStandings) -> tuple[object, ...]:

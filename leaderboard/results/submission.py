@@ -12,22 +12,34 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 import numpy.typing as npt
 
 from s2lct.errors import ScoringError
 from s2lct.files import sha256_of
-from s2lct.labels import LABELS
-from s2lct.leaderboard.answers.label_rules import LabelRule, Labels, rule_for
+from s2lct.labels import ENDS, LABELS, NEGATIVE, NEUTRAL, POSITIVE
+from s2lct.leaderboard.answers.label_rules import (
+    LabelRule,
+    fault_of_probabilities,
+    rule_and_map,
+)
 from s2lct.leaderboard.models.classifier import Classifier, facts_of
 from s2lct.leaderboard.models.load import load_classifier
-from s2lct.leaderboard.models.record import BUILT_IN, other_dtype, question_of
+from s2lct.leaderboard.models.record import (
+    BUILT_IN,
+    ModelRecord,
+    OptionsRecord,
+    other_dtype,
+    question_of,
+)
 from s2lct.leaderboard.results.hub_results import hub_api, named_hub_errors
 from s2lct.leaderboard.results.read import read_outcomes, read_result, wrong_figures
 from s2lct.leaderboard.results.record import Result, faults_of_names
-from s2lct.leaderboard.scoring.score import probabilities_of, rule_in_words
+from s2lct.leaderboard.results.shown_names import look_alikes
+from s2lct.leaderboard.results.write import repository_path
+from s2lct.leaderboard.scoring.score import Outcomes, probabilities_of, rule_in_words
 from s2lct.plain_text import plain
 from s2lct.suite.cases import Case, SuiteCases
 
@@ -35,6 +47,8 @@ Mask = npt.NDArray[np.bool_]
 DEFAULT_BRANCH = "main"
 ROUNDING = 1e-4
 """By how much probabilities or logits may differ where other machines round otherwise."""
+PROBABILITY_MARGIN = 1e-3
+"""By how much probabilities in a file, which are rounded, may differ from the model's."""
 MOST_NEAR_TIES = 0.02
 LONGEST_REASON = 240
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -77,12 +91,14 @@ def check(path: Path, suite: SuiteCases, *, rescore: bool = False) -> Verdict:
         result = read_result(path)
         sha256 = sha256_of(path)
         reasons += [*faults_of_names(result), *_faults_of_kind(result, suite)]
+        reasons += _faults_of_place(path, result)
         outcomes = read_outcomes(path, result, suite)
+        reasons += _faults_of_probabilities(outcomes)
         reasons += [
             f"{where} does not follow from the cases" for where in wrong_figures(result, outcomes)
         ]
         if rescore and not reasons:
-            reasons += _faults_of_model(result, suite.with_contrasts, outcomes.labels)
+            reasons += _faults_of_model(result, outcomes)
             rescored = len(suite.with_contrasts)
     except ScoringError as error:
         reasons.append(error.problem.removeprefix(f"{path}: "))
@@ -128,6 +144,25 @@ def _faults_of_kind(result: Result, suite: SuiteCases) -> Iterator[str]:
                 f"model.revision: {model.revision!r} is no commit; score the model by its Hub id, "
                 "so that others can load it"
             )
+    alike = look_alikes([model.name, *BUILT_IN]).get(model.name) if "/" not in model.name else None
+    if alike and model.name not in BUILT_IN:
+        yield f"model.name: {model.name!r} looks like {alike!r}, which comes with s2lct"
+    if model.endpoint is not None:
+        unknown = ModelRecord(
+            name=model.name,
+            revision="",
+            weights_sha256="",
+            label_rule=model.label_rule,
+            options=model.options,
+            endpoint=model.endpoint,
+        )
+        fields = unknown.model_dump()
+        for name in (name for name, value in model.model_dump().items() if value != fields[name]):
+            yield f"model.{name}: nobody knows that of what answers at an endpoint"
+        if model.name in BUILT_IN:
+            yield f"model.name: {model.name!r} comes with s2lct, and answers at no endpoint"
+    if model.answers_sha256:
+        yield "model.answers_sha256: a model in memory cannot be loaded by others"
     if model.predictions is not None:
         yield "model.predictions: nobody can score given predictions again"
     if result.suite.fingerprint != suite.fingerprint:
@@ -141,8 +176,40 @@ def _faults_of_kind(result: Result, suite: SuiteCases) -> Iterator[str]:
         yield "selection: is a part of the suite; score the model on all of it"
 
 
-def _faults_of_model(result: Result, cases: Sequence[Case], labels: Labels) -> Iterator[str]:
+def _faults_of_place(path: Path, result: Result) -> Iterator[str]:
+    """Why a file in a repository of results is not where `publish results` puts it.
+
+    Results of one model on one suite have one place, so none of them replaces another.
+    """
+    place, expected = path.resolve().parts, PurePosixPath(repository_path(result)).parts
+    if place[-3:-2] == expected[:1] and place[-2:] != expected[1:]:
+        yield f"{'/'.join(place[-3:])}: this result belongs at {'/'.join(expected)}"
+
+
+def _faults_of_probabilities(outcomes: Outcomes) -> Iterator[str]:
+    """Why the probabilities in a file are none, or none of its labels."""
+    table, labels = outcomes.probabilities, outcomes.labels
+    if table is None:
+        return
+    if fault := fault_of_probabilities(table):
+        yield f"the probabilities: {fault}"
+        return
+    said = labels < len(LABELS)
+    asked = np.where(said, labels, 0)
+    # Of a model without a neutral class: which it was is not in the file.
+    fits = LabelRule(LABELS, (NEGATIVE, NEUTRAL, POSITIVE)).could_be(asked, table, ROUNDING)
+    if not table[:, NEUTRAL].any():
+        ends = LabelRule(ENDS, (NEGATIVE, POSITIVE))
+        fits |= ends.could_be(asked, table[:, [NEGATIVE, POSITIVE]], ROUNDING)
+    if wrong := np.flatnonzero(~(fits & said)).tolist():
+        case = outcomes.suite.with_contrasts[wrong[0]]
+        first = f"first {case.id[:40]!r}"
+        yield f"the probabilities of {len(wrong):,} texts are of other labels ({first})"
+
+
+def _faults_of_model(result: Result, outcomes: Outcomes) -> Iterator[str]:
     """What a model, asked again, says otherwise than its result, or is otherwise."""
+    cases = outcomes.suite.with_contrasts
     stated, options = result.model, result.model.options
     if stated.endpoint is not None:
         yield (
@@ -158,16 +225,17 @@ def _faults_of_model(result: Result, cases: Sequence[Case], labels: Labels) -> I
             place = str(_fetched_model(stated.name, stated.revision))
         asks = question_of(options)
         model = load_classifier(place, device="cpu", dtype="float32", asks=asks)
-        rule = rule_for(
-            model.classes,
-            model=stated.name,
-            label_map=options.label_map,
+        rule, label_map = rule_and_map(
+            model.classes, model=stated.name, label_map=options.label_map
         )
+        asks = getattr(model, "asks", None)
         facts = facts_of(model)
         known = {
             "revision": model.revision if built_in else stated.revision,
             "weights_sha256": getattr(model, "weights_sha256", model.fingerprint),
             "label_rule": rule_in_words(rule, asks),
+            "options": OptionsRecord.of(label_map, asks),
+            "dtype": facts.dtype,
             "parameters": facts.parameters,
             "licence": facts.licence,
         }
@@ -176,9 +244,9 @@ def _faults_of_model(result: Result, cases: Sequence[Case], labels: Labels) -> I
             for field, value in known.items()
             if getattr(stated, field) != value
         ]
-        if dtype := other_dtype(stated):
-            wrong.append(f"model.dtype: is {dtype}; models are asked again in single precision")
-        yield from wrong or _faults_of_labels(model, rule, cases, texts, labels)
+        if other_dtype(stated):
+            wrong.append("models are asked again in single precision, with --dtype float32")
+        yield from wrong or _faults_of_labels(model, rule, cases, texts, outcomes)
     except ScoringError as error:
         yield f"cannot be scored again: {error.problem.replace(place, stated.name)}"
 
@@ -204,13 +272,18 @@ def _fetched_model(name: str, commit: str) -> Path:
 
 
 def _faults_of_labels(
-    model: Classifier, rule: LabelRule, cases: Sequence[Case], texts: list[str], labels: Labels
+    model: Classifier,
+    rule: LabelRule,
+    cases: Sequence[Case],
+    texts: list[str],
+    outcomes: Outcomes,
 ) -> Iterator[str]:
-    """Cases that a model gives another label than its result says.
+    """Cases that a model gives another label, or other probabilities, than its result says.
 
     Rounding may decide between two labels that are as good as equally likely. That excuses few
     cases, and none of a model whose labels hang on rounding altogether.
     """
+    labels, stated = outcomes.labels, outcomes.probabilities
     probabilities = probabilities_of(model, texts)
     other = rule.labels(probabilities) != labels
     could = np.stack(
@@ -230,3 +303,7 @@ def _faults_of_labels(
             f"{cases[wrong[0]].id[:40]!r}), asked in single precision; a result that was made in "
             "another one is to be made again with --dtype float32"
         )
+    elif stated is not None:
+        apart = np.abs(rule.folded(probabilities) - stated).max(axis=1) > PROBABILITY_MARGIN
+        if apart.any():
+            yield f"the model gives {int(apart.sum()):,} texts other probabilities"

@@ -236,7 +236,9 @@ def score(
         labels = np.array([label_of_text[text] for text in texts], dtype=np.int64)
         label_rule, endpoint = classifier.label_rule, classifier.use(answers.values())
     else:
-        rule = rules.rule_for(classifier.classes, model=classifier.name, label_map=label_map)
+        rule, label_map = rules.rule_and_map(
+            classifier.classes, model=classifier.name, label_map=label_map
+        )
         found = probabilities_of(classifier, texts, file)
         labels, label_rule = rule.labels(found), rule_in_words(rule, asks)
         probabilities = rule.folded(found)
