@@ -15,14 +15,14 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from typecheck import FOLDERS, package_of_links  # noqa: E402
 
 MOST_LINES = {
-    "core": 2_450,
-    "suite": 2_500,
+    "core": 2_600,
+    "suite": 2_600,
     "builder": 11_600,
-    "leaderboard": 7_800,
+    "leaderboard": 7_900,
     "analysis": 5_300,
     "dataset_script": 1_100,
     "cards cli": 1_100,
-    "tests": 19_500,
+    "tests": 20_500,
 }
 LONGEST_MODULE = 600
 MOST_MODULES = 178
