@@ -65,7 +65,13 @@ def test_data_sets_of_the_hub(spec: str, expected: tuple[str, str, str]) -> None
     "spec",
     [
         *("", "sst", "sst:", "csv: ", "csv:a\0b", "SST:x", "embedded:", "imdb", "hf:imdb", "hf:a:"),
-        *("hf::train", "hf:a/b/c/d:train", "hf:a/b//c:train", "https://example.org/x.csv"),
+        *(
+            "hf::train",
+            "hf:a/b/c/d:train",
+            "hf:a/b//c:train",
+            "hf:./a:train",
+            "https://example.org/x.csv",
+        ),
         *("csv:/nowhere/x.csv", "sst:/nowhere"),
     ],
 )

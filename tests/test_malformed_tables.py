@@ -158,6 +158,7 @@ GOOD = '{"text": "It sings.", "label": "positive"}\n'
         ("x.csv", 'text,label\n"It sings,pos\n', "unexpected end"),
         ("x.csv", "text,label,label\nIt sings.,pos,neg\n", "twice"),
         ("x.csv", "text,label\nIt sings.\n", "row 2"),
+        ("x.csv", "text,label\n", "no"),
         ("x.csv", b"text,label\nIt sings.,pos\n\xff\xfe", "utf-8"),
         ("x.csv", "text,label\nIt sings.,pos\n".encode("utf-16"), "utf-8"),
         ("x.parquet", b"PAR1PAR1", ""),

@@ -6,7 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from hub_fixtures import HubClient
 
+from s2lct.builder.corpus.read import read_corpus
 from s2lct.errors import S2lctError
 from s2lct.hub_calls import repository_meant
 from s2lct.leaderboard.commands.results import build_leaderboard, gate
@@ -60,3 +62,21 @@ def test_no_folder_of_a_pull_request_stands_for_a_suite_of_the_hub(
     ):
         with pytest.raises(S2lctError, match="ORG/"):
             ask()
+
+
+READ_HUB = """
+from huggingface_hub import HfApi
+from s2lct.builder.corpus.read import read_corpus
+
+HfApi().create_repo("s2lct-org/reviews", repo_type="dataset")
+HfApi().upload_folder(folder_path="hub", repo_id="s2lct-org/reviews", repo_type="dataset")
+print(read_corpus("hf:s2lct-org/reviews:train").sentences[0].text)
+"""
+
+
+def test_a_folder_here_is_no_data_set_of_the_hub(hub: HubClient, tmp_path: Path) -> None:
+    for folder, text in (("hub", "The Hub's."), ("s2lct-org/reviews", "Ours.")):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "train.csv").write_text(f"text,label\n{text},pos\n")
+    assert hub.python(READ_HUB, cwd=tmp_path).splitlines()[-1] == "The Hub's."
+    assert read_corpus(f"csv:{tmp_path}/s2lct-org/reviews").sentences[0].text == "Ours."

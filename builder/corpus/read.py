@@ -92,7 +92,8 @@ def hub_spec(spec: str) -> tuple[str, str, str]:
     name, _, split = spec.removeprefix("hf:").partition(":")
     first, *more = name.split("/")
     second, config = (*more, "", "")[:2]
-    if not first or not split or len(more) > 2 or (len(more) == 1 and not second):
+    is_named = first[:1].isalnum()  # no folder, as ./reviews, which datasets would keep as it was
+    if not is_named or not split or len(more) > 2 or (len(more) == 1 and not second):
         raise CorpusError(f"corpus {spec!r} names no data set of the Hub", hint=SPEC_FORMS)
     return f"{first}/{second}" if second else first, config, split
 

@@ -97,8 +97,7 @@ def read_hub(name: str, config: str, split: str, columns: Columns) -> Corpus:
     from datasets import load_dataset
 
     where = f"hf:{name}" + (f", configuration {config}" if config else "") + f", split {split}"
-    is_folder = name.startswith((".", "/"))
-    address = f"hf://datasets/{name}" if not is_folder and is_here(Path(name)) else name
+    address = f"hf://datasets/{name}" if is_here(Path(name)) else name
     try:
         # Every way in which fetching can fail has its own class, some of other packages.
         table = load_dataset(address, config or None, split=split)
@@ -143,6 +142,10 @@ def _corpus_of(
 ) -> Corpus:
     """A corpus of a table's rows; a `CorpusError` says which row does not fit."""
     name = plain(name)
+    if not rows:
+        raise CorpusError(
+            f"{where} holds no row", hint="give a table with a text and a label a row"
+        )
     present = present or list(dict.fromkeys(column for _, row in rows for column in row))
     text_column = columns.name_of("text", present, where)
     label_column = columns.name_of("label", present, where)
