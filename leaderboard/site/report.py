@@ -169,18 +169,13 @@ def suite_line(results: Sequence[Result]) -> str:
     )
 
 
-def words_on(results: Sequence[Result]) -> list[str]:
-    """What a reader should know of the figures of results, and of models that come with s2lct."""
-    lead = [LEAD_WORDS] if results and _consistency_leads(results) else []
-    return [*lead, *notes_on(results)]
-
-
 def results_tables(results: Sequence[Result]) -> Iterator[Table]:
     """What a terminal shows of results on one suite: all capabilities, then each of them.
 
     Of one model seeds and expansions stand apart.
     """
-    words = ". ".join([*words_on(results), BETTER_WORDS])
+    lead = [LEAD_WORDS] if _consistency_leads(results) else []
+    words = ". ".join([*lead, *notes_on(results), BETTER_WORDS])
     yield replace(models_table(results), title=suite_line(results), caption=words)
     if len(results) == 1:
         yield model_table(*results)
@@ -436,7 +431,8 @@ def html_report(scored: Sequence[Scored]) -> str:
         results=results,
         suite_line=suite_line,
         conclusion=_conclusion(results, words[hardest[0]].short or hardest[0]),
-        words=words_on(results),
+        lead=LEAD_WORDS if _consistency_leads(results) else "",
+        notes=notes_on(results),
         better=BETTER_WORDS,
         models_table=models_table,
         consistency_table=consistency_table,
