@@ -155,7 +155,7 @@ def test_standard_output_holds_results_alone(
     done = run("score", "vader", "--suite", str(suite_folder), "--out", str(results))
     assert done.exit_code == 0, done.output
     assert done.stderr.startswith("vader: ")
-    assert "vader: " not in done.stdout
+    assert "\nvader: " not in done.stdout
 
 
 @pytest.mark.parametrize(

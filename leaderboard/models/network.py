@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from s2lct.engines import batches_at_once
-from s2lct.errors import ScoringError
+from s2lct.errors import S2lctError, ScoringError
 from s2lct.files import folder_named, sha256_of
 from s2lct.hub_calls import commit_of, plain_config, pretrained, reason_of
 from s2lct.identity import fingerprint_of
@@ -250,7 +250,7 @@ def model_errors(problem: str, hint: str = _ASK_PIPELINE) -> Iterator[None]:
     """Whatever goes wrong is a problem with its cause in brackets."""
     try:
         yield
-    except ScoringError:
+    except S2lctError:
         raise
     except Exception as error:  # libraries and somebody's files fail in any way
         raise ScoringError(f"{problem} ({reason_of(error)})", hint=hint) from error
