@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 import io
+import re
 import reprlib
 from collections.abc import Iterable
 from dataclasses import fields
@@ -13,8 +14,11 @@ from typing import Any
 _MOST_SHOWN = 3
 """Of a collection in a `ShortRepr`: of a larger one its size stands there."""
 REPLACEMENT = "�"
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+_FORMULA = "=+-@＝＋－＠"
 """What a spreadsheet takes for the beginning of a formula, in full width too."""
+_CELL_ENDS = re.compile(r"""([;\t\r\n][;\s"]*)(.?)""")
+"""Behind these some spreadsheets begin a cell, whatever quotes say: where numbers have commas, a
+semicolon parts cells."""
 
 
 def plain(text: str, most: int | None = None) -> str:
@@ -41,20 +45,27 @@ def plain_lines(text: str) -> str:
 def spreadsheet_cell(value: object) -> object:
     """A value of a CSV file, such that no spreadsheet computes or calls anything for it.
 
-    A text that a spreadsheet would take for a formula gets an apostrophe in front, which it takes
+    Where a spreadsheet would take what follows for a formula stands an apostrophe, which it takes
     for "this is text". Whoever reads the file otherwise finds the apostrophe, and no other change;
     numbers stay numbers.
     """
-    if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA):
-        return f"'{value}"
-    return value
+    if not isinstance(value, str):
+        return value
+    inside = _CELL_ENDS.sub(
+        lambda found: found[1] + "'" * (found[2] != "" and found[2] in _FORMULA) + found[2], value
+    )
+    return f"'{inside}" if value.lstrip(' "').startswith((*_FORMULA, "\t", "\r", "\n")) else inside
 
 
 def as_csv(rows: Iterable[Iterable[object]], end: str = "\n") -> str:
     """Rows as the text of a CSV file, in which a spreadsheet runs nothing."""
-    file = io.StringIO()
-    csv.writer(file, lineterminator=end).writerows(map(spreadsheet_cell, row) for row in rows)
-    return file.getvalue()
+    lines: list[str] = []
+    for row in rows:
+        file = io.StringIO()
+        # A cell with half of this end is quoted; with a shorter one a lone \r would end the row.
+        csv.writer(file, lineterminator="\r\n").writerow(map(spreadsheet_cell, row))
+        lines.append(file.getvalue().removesuffix("\r\n") + end)
+    return "".join(lines)
 
 
 class _Short(reprlib.Repr):

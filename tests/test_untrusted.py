@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import json
@@ -20,7 +21,7 @@ from typer.testing import CliRunner
 
 from s2lct.cli.main import app
 from s2lct.errors import LONGEST_MESSAGE, ModelError, S2lctError, ScoringError
-from s2lct.plain_text import spreadsheet_cell
+from s2lct.plain_text import as_csv, spreadsheet_cell
 from s2lct.suite.cases import load_suite
 
 # Code that came with a model or a data set
@@ -115,14 +116,34 @@ def test_a_token_that_a_server_echoes_is_not_printed(
 # Spreadsheets
 
 
-@given(st.one_of(st.text(), st.floats(), st.none(), st.sampled_from(["=1+1", "-x", "\t=a", " =b"])))
-def test_no_cell_starts_like_a_formula(value: object) -> None:
+CELLS = st.text(st.one_of(st.characters(), st.sampled_from(";\t\n\" =+-@'")), max_size=12)
+
+
+@given(
+    st.one_of(CELLS, st.floats(), st.none(), st.sampled_from(["=1+1", "\t=a", 'a; "=b', ";;@c"]))
+)
+def test_no_cell_starts_like_a_formula_whatever_ends_a_cell(value: object) -> None:
     cell = spreadsheet_cell(value)
-    if isinstance(value, str):
-        assert not str(cell).lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r"))
-        assert cell in (value, f"'{value}")
-    else:
+    if not isinstance(value, str):
         assert cell is value
+        return
+    text = as_csv([["id", value]])
+    ((_, read),) = csv.reader(io.StringIO(text, newline=""))
+    assert read == cell
+    # Other spreadsheets part cells elsewhere, with quotes and without.
+    parts = [str(cell)]
+    for delimiter in ";\t":
+        lines = re.split("[\r\n]", text)
+        parts += [part for line in lines for part in line.split(delimiter)]
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        parts += [part for row in rows for part in row]
+    for part in parts:
+        assert not part.lstrip(' "').startswith(("=", "+", "-", "@"))
+    assert str(cell).replace("'", "") == value.replace("'", "")
+
+
+def test_a_cell_of_many_ends_takes_no_time() -> None:
+    assert spreadsheet_cell(";" * 1_000_000) == ";" * 1_000_000
 
 
 def _packed(column: pa.Array) -> bytes:
