@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from importlib import resources
 from typing import Any
 
-from s2lct.plain_text import words
+from s2lct.plain_text import plain, words
 
 _HUB_LICENCES = words(
     "apache-2.0 mit cc0-1.0 cc-by-2.0 cc-by-3.0 cc-by-4.0 cc-by-sa-3.0 cc-by-sa-4.0 cc-by-nc-4.0 "
@@ -58,9 +58,14 @@ def _origins(files: Iterable[Mapping[str, Any]]) -> str:
 
 
 def markdown(text: str) -> str:
-    """A text that others supplied, as plain text in one cell of a Markdown table."""
-    line = html.escape(" ".join(text.split()), quote=False)
-    return re.sub(r"([\\`*_{}\[\]()#!|~])", r"\\\1", line)
+    """A text that others supplied, as one line of plain text in Markdown, tables included."""
+    line = html.escape(plain(" ".join(text.split())), quote=False)
+    return re.sub(r"([\\`*_{}\[\]()#!|~$@]|:(?=//)|(?<=www)\.)", r"\\\1", line)
+
+
+def code(text: str) -> str:
+    """A text that others supplied, between backticks, where nothing can be escaped."""
+    return f"`{re.sub(r'[`|]', '’', plain(' '.join(text.split())))}`"
 
 
 def hub_licence(licence: str) -> str:
@@ -87,6 +92,6 @@ def render(card: str, **values: Any) -> str:
         keep_trailing_newline=True,
         autoescape=False,
     )
-    environment.filters["markdown"] = markdown
+    environment.filters |= {"markdown": markdown, "code": code}
     source = resources.files(__package__).joinpath(f"{card}.jinja").read_text("utf-8")
     return environment.from_string(source).render(**values)

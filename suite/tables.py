@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from s2lct.cards import markdown
 from s2lct.errors import ScoringError
 from s2lct.identity import content_id, fingerprint_of
 from s2lct.labels import LABELS
@@ -168,19 +169,28 @@ def example_of(table_rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         table_rows: the rows of a capability, each seed before its expansions.
 
     Returns:
-        ``seed`` and ``labels`` as text, and ``expansion`` with its inserted words marked, if any.
+        As Markdown ``seed`` and ``labels``, and ``expansion``, if any, its inserted words marked.
     """
     expansion = next((row for row in table_rows if row["kind"] == "expansion"), None)
     wanted = expansion["seed_id"] if expansion else table_rows[0]["id"]
     seed = next(row for row in table_rows if row["id"] == wanted)
     labels = " or ".join(LABELS[label] for label in seed["labels"])
-    example = {"seed": seed["text"], "labels": labels}
+    example = {"seed": markdown(seed["text"]), "labels": labels}
     if expansion is not None:
-        text = expansion["text"]
-        for word in sorted(expansion["inserted"], key=lambda word: -word["start"]):
-            text = f"{text[: word['start']]}**{word['word']}**{text[word['end'] :]}"
-        example["expansion"] = text
+        parts: list[str] = []
+        last = 0
+        for word in sorted(expansion["inserted"], key=lambda word: word["start"]):
+            before, inside = expansion["text"][last : word["start"]], word["word"]
+            parts += [_spaced(before), f"**{markdown(inside)}**"]
+            last = word["end"]
+        example["expansion"] = "".join([*parts, _spaced(expansion["text"][last:])])
     return example
+
+
+def _spaced(text: str) -> str:
+    """A part of a sentence as Markdown, with the spaces at its ends."""
+    inner = text.strip()
+    return text.replace(inner, markdown(inner)) if inner else text
 
 
 def rows_fingerprint(rows: Iterable[Mapping[str, Any]]) -> str:

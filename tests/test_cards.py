@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import yaml
 from damaged_suites import rewrite
 from hub_fixtures import HubClient
+from markdown_it import MarkdownIt
 from test_verify import new_text
 
 from s2lct.cards import (
@@ -121,3 +123,53 @@ def test_metadata_survives_words_that_yaml_or_tables_read_otherwise(suite_folder
     config = next(one for one in metadata(card)["configs"] if one["config_name"] == name)
     assert config["description"].startswith('He said: "no" # yes | \\n - [x], rows ')
     assert "MIT \\| or not" in card
+
+
+HOSTILE = (
+    "a <img src=x onerror=alert(1)> [b](https://evil.example) ![c](https://evil.example/d) | `e` "
+    "*f* __g__ ~~h~~ https://evil.example www.evil.example\n---\nlicense: mit\n\n# i\n\n"
+    "```\nj {{ 7 * 7 }} \u202egnp.js \x1b[31m <!-- $k$"
+)
+
+
+def shown(card: str) -> str:
+    """A card as the Hub shows it: GitHub's Markdown, bare links included, with HTML."""
+    _, _, body = card.split("---\n", 2)
+    rules = {"html": True}
+    return MarkdownIt("commonmark", rules).enable(["table", "strikethrough"]).render(body)
+
+
+def test_nothing_that_others_supply_becomes_markup(suite_folder: Path) -> None:
+    suite = described(suite_folder)
+    plain_card = card_of(suite_folder, suite)
+    corpus = dict.fromkeys(("description", "name", "licence"), HOSTILE)
+    suite["corpus"] |= corpus
+    suite["options"] |= dict.fromkeys(("mlm", "parser", "tagger"), HOSTILE)
+    suite["reading"] = {"read": 1, "readers": {HOSTILE: 1}}
+    for capability in suite["capabilities"]:
+        capability |= dict.fromkeys(("title", "expectation"), HOSTILE)
+    seed = {"id": "a", "kind": "seed", "text": HOSTILE, "labels": [0]}
+    word = {"start": 2, "end": 30, "word": HOSTILE[2:30]}
+    expansion = seed | {"kind": "expansion", "seed_id": "a", "inserted": [word]}
+    examples = dict.fromkeys(suite["files"], example_of([seed, expansion]))
+    card = render_dataset_card(suite, examples, "s2lct-org/s2lct")
+    assert metadata(card).keys() - {"license_name"} == metadata(plain_card).keys()
+    assert metadata(card)["license"] == "other"
+    tags = re.compile(r"<(\w+)")
+    assert {*tags.findall(shown(card))} <= {*tags.findall(shown(plain_card)), "strong"}
+    for forbidden in (
+        "<img",
+        '<a href="https://evil',
+        "<script",
+        "<del",
+        "\u202e",
+        "\x1b",
+        "<h1>i",
+    ):
+        assert forbidden not in shown(card)
+    _, _, body = card.split("---\n", 2)
+    assert not re.search(r"(?<!\\)://evil|www\.evil", re.sub(r"`[^`\n]*`", "", body))
+    # No cell ends early: each row has as many as its table's head.
+    for table in re.findall(r"(?:^\|.*\n)+", card, re.MULTILINE):
+        cells = [len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()]
+        assert len(set(cells)) == 1, table
