@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
+from unicodedata import category
 
 from s2lct.cards import markdown
 from s2lct.errors import ScoringError
@@ -308,6 +309,10 @@ def _faults(row: Row, *, built: bool) -> Iterator[str]:
         yield "it, a source or an inserted word lacks something"
     elif row["id"] != content_id(row["kind"], row["capability"], text):
         yield "its id is not the hash of its capability and text"
+    if any(category(letter) == "Cc" for letter in text):
+        yield "its text has control characters"
+    if len(labels or ()) == len(LABELS):
+        yield "every label passes it"
     if row["kind"] == "expansion" and not (row["production"] and inserted):
         yield "it has no production, or no inserted word"
 

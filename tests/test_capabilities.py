@@ -15,10 +15,11 @@ from s2lct.builder.capabilities.files import (
     load_capabilities,
     read_capability,
 )
+from s2lct.builder.capabilities.schema import SearchRule
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import load_tagger
 from s2lct.builder.records import Sentence
-from s2lct.builder.stages.search import meets_words
+from s2lct.builder.stages.search import may_meet, meets_words
 from s2lct.cli.main import app
 from s2lct.errors import CapabilityError
 
@@ -118,6 +119,13 @@ def error_of(path: Path) -> CapabilityError:
         ((*TEMPLATE, "text"), "{P|negate|backshift}", "changes its verb twice"),
         ((*TEMPLATE, "text"), "{P} but {Q|denial}", "needs Q elsewhere"),
         ((*TEMPLATE, "weight"), 0, "weight"),
+        ((*TEMPLATE, "passes"), ["negative", "neutral", "positive"], "no model can fail"),
+        ((*TEMPLATE, "contrast"), {"passes": ["neutral", "positive"]}, "a label passes both"),
+        ((*TEMPLATE, "text"), "A \u202eturned {P}", "U+202E"),
+        ((*TEMPLATE, "text"), "A bell\a {P}", "U+0007"),
+        ((*TEMPLATE, "choices"), {"who": ["a\u200bfriend"]}, "U+200B"),
+        (("title",), "Hear\x1b[2Jsay", "U+001B"),
+        (("expectation",), "What\u2066 others say", "U+2066"),
         ((*TEMPLATE, "contrast"), {"text": "{Q}", "passes": ["negative"]}, "uses Q"),
         ((*TEMPLATE, "contrast"), {"text": "{P}", "passes": "denial of Q"}, "has no slot Q"),
         ((*TEMPLATE, "choices"), {"who": [["my ally", "my foe"]]}, "in pairs, but no contrast"),
@@ -135,6 +143,10 @@ def test_what_cannot_work_is_named(
     [
         b"",
         b"a: [",
+        OWN_CAPABILITY.replace("title: Hearsay", "title: Hearsay\ntitle: Other").encode(),
+        OWN_CAPABILITY.replace(
+            "        passes", "        passes: [negative]\n        passes"
+        ).encode(),
         b"a: *b",
         b"x: !!python/object/apply:os.getcwd []",
         b"a: " + b"[" * 3_000,
@@ -159,3 +171,10 @@ def test_an_unknown_capability_is_told(name: str) -> None:
     result = CliRunner().invoke(app, ["capabilities", "--show", name])
     assert result.exit_code == 1
     assert "unknown" in result.output
+
+
+def test_no_pattern_sees_a_text_without_end() -> None:
+    rule = SearchRule(label="positive", matches_no=r"(\w+\s*)+x$")
+    endless = Sentence("mine", "1", "the film is good " * 5_000, "positive")
+    assert not may_meet(endless, rule)
+    assert not meets_words(endless, (), rule, Lexicon.load())

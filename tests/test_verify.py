@@ -75,6 +75,7 @@ IN_BOTH_FORMS: dict[str, Corruption] = {
         row.update(label=1 if row["labels"] != [1] else 0) for row in rows
     ],
     "labels of another capability": lambda rows: change_every(rows, labels=[1], label=1),
+    "bell": lambda rows: new_text(first(rows), f"{first(rows)['text']}\a"),
     "row twice": lambda rows: rows.append(dict(first(rows, "expansion"))),
     "place": lambda rows: first(rows, "expansion")["inserted"][0].update(start=1_000),
     "other word": lambda rows: new_text(

@@ -23,7 +23,7 @@ from s2lct.builder.domains import Domain
 from s2lct.builder.language import DATA
 from s2lct.builder.language.lexicon import Pos, Sentiment
 from s2lct.builder.language.operations import OF_THE_VERB, OPERATIONS, REPLIES
-from s2lct.labels import Label
+from s2lct.labels import LABELS, Label
 from s2lct.plain_text import did_you_mean
 from s2lct.suite.capability_ids import ID_PATTERN, is_capability_id
 from s2lct.suite.tables import FormName
@@ -106,15 +106,22 @@ def _shipped(name: str) -> dict[str, Any]:
     return data
 
 
+def _shown(value: str) -> str:
+    """Refuse what nobody sees in a text: control characters, marks of direction, line breaks."""
+    if hidden := next((each for each in value if not each.isprintable()), ""):
+        raise ValueError(f"has the character U+{ord(hidden):04X}, which nobody sees")
+    return value
+
+
 def _one_line(value: str) -> str:
-    return " ".join(value.split())
+    return _shown(" ".join(value.split()))
 
 
 def _without_braces(value: str) -> str:
     """Refuse what would be taken for a slot once it stands in a seed's template."""
     if "{" in value or "}" in value:
         raise ValueError(f"{value!r}: braces are only for slots and choices in a template's text")
-    return value
+    return _shown(value)
 
 
 def _in_domain(templates: Any, info: ValidationInfo) -> Any:
@@ -128,6 +135,12 @@ def _distinct(value: tuple[Any, ...]) -> tuple[Any, ...]:
     return value
 
 
+def _can_be_failed(value: tuple[Label, ...]) -> tuple[Label, ...]:
+    if len(value) == len(LABELS):
+        raise ValueError("every label passes, so no model can fail")
+    return value
+
+
 def _of_pair(wording: str | tuple[str, str], number: int) -> str:
     """The case's wording (0) or its contrast's (1), which may be the same."""
     return wording if isinstance(wording, str) else wording[number]
@@ -138,7 +151,10 @@ Pattern = Annotated[str, AfterValidator(_pattern)]
 WordList = Annotated[tuple[str, ...], BeforeValidator(partial(_with_shipped, file=_WORD_LISTS))]
 Line = Annotated[str, Field(max_length=500), AfterValidator(_one_line)]
 Wording = Annotated[str, AfterValidator(_without_braces)]
-Passes = Annotated[tuple[Label, ...], _ONE_OR_MORE, AfterValidator(_distinct)] | str
+_Labels = Annotated[
+    tuple[Label, ...], _ONE_OR_MORE, AfterValidator(_distinct), AfterValidator(_can_be_failed)
+]
+Passes = _Labels | str
 Whole = Annotated[int, Field(strict=True)]
 Score = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Truth = Annotated[bool, Field(strict=True)]
@@ -259,7 +275,12 @@ class Template(_Specified):
 
     @model_validator(mode="after")
     def _check(self) -> Template:
+        _shown(self.text)
         if self.contrast is not None:
+            _shown(self.contrast.text or "")
+            both = [each.passes for each in (self, self.contrast) if isinstance(each.passes, tuple)]
+            if len(both) == 2 and not set(both[0]).isdisjoint(both[1]):
+                raise ValueError(f"contrast of {self.text!r}: a label passes both")
             if self.rewrite or len(self.slots_of_contrast) > 1:
                 raise ValueError(
                     f"contrast of {self.text!r}: it may neither rewrite nor add several slots"

@@ -18,6 +18,8 @@ from s2lct.identity import shuffle_key
 from s2lct.labels import Label
 
 DRAWN_AT_ONCE = 256
+MOST_CHARACTERS = 1_000
+"""Of a sentence that a rule may accept: no pattern of a capability file sees a longer one."""
 _SUBJECTS = frozenset({"NP", "SBAR", "S"})
 _FINITE_TAGS = frozenset({"VBZ", "VBP", "VBD", "MD"})
 _PUNCTUATION_ONLY = re.compile(r"[\W_]+")
@@ -143,6 +145,8 @@ def may_meet(sentence: Sentence, rule: SearchRule) -> bool:
 
 
 def _meets_patterns(text: str, rule: SearchRule) -> bool:
+    if len(text) > MOST_CHARACTERS:
+        return False
     if rule.starts_with is not None and re.match(rule.starts_with, text) is None:
         return False
     return rule.matches_no is None or not re.search(rule.matches_no, text)
