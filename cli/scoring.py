@@ -146,8 +146,8 @@ def show_gate(gate: holding.Gate, *, format: Format = "table") -> None:
         console.print(gate_table(gate.checks))
         if gate.blind:
             show(
-                f"No loss can be shown in {', '.join(gate.blind)}, however large: the earlier "
-                "result passes too few cases there."
+                f"No loss can be shown, however large, in {gate.blind}: the earlier result passes "
+                "too few cases there."
             )
         failed, checks = sum(not check.passed for check in gate.checks), len(gate.checks)
         of = "the check" if checks == 1 else f"all {checks} checks"

@@ -143,9 +143,20 @@ class Gate:
         return all(check.passed for check in self.checks)
 
     @property
-    def blind(self) -> list[str]:
-        """The figures in which no loss could be shown, however large."""
-        return [check.figure for check in self.checks if check.blind]
+    def blind(self) -> str:
+        """In which figures no loss could be shown, however large; empty where there is none."""
+        from s2lct.leaderboard.results import gate as gates
+
+        figures = [check.figure for check in self.checks if check.blind]
+        shares = [name for name in figures if name.endswith(gates.CONSISTENCY)]
+        rates = [name for name in figures if name not in shares]
+        means = {gates.CONSISTENCY: "all capabilities", gates.MEAN: "all capabilities"}
+        return ", and in ".join(
+            f"{what} of "
+            + ", ".join(means.get(n, n.removesuffix(f"/{gates.CONSISTENCY}")) for n in names)
+            for what, names in (("the consistency", shares), ("the failure rate", rates))
+            if names
+        )
 
     def as_json(self) -> dict[str, Any]:
         """What a program is told; see docs/ci.md."""

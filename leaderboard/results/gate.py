@@ -182,7 +182,8 @@ def _compared(
                 p_value=test.adjusted,
                 shown=None if test.better is None else ("worse", "better")[test.better],
                 cases=test.cases,
-                detectable=seen[name],
+                # More than all that pass before cannot be lost.
+                detectable=min(seen[name], 1 - test.rates[0]),
                 blind=name in blind,
             )
         )
