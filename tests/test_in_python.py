@@ -125,7 +125,7 @@ def test_a_suite_is_read_once_and_scored_on_often(suite_folder: Path) -> None:
     )
     with pytest.raises(ScoringError, match="has no capability LC77"):
         load_suite(suite_folder, capabilities=["LC77"])
-    with pytest.raises(ScoringError, match="neither a folder here nor a data set"):
+    with pytest.raises(ScoringError, match="there is no such folder"):
         load_suite("no-such-suite")
 
 
