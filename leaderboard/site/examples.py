@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
@@ -10,9 +10,10 @@ from markupsafe import Markup, escape
 from s2lct.leaderboard.answers.text_answers import PREDICTED
 from s2lct.leaderboard.results.read import Scored
 from s2lct.leaderboard.results.record import Result
-from s2lct.leaderboard.scoring.figures import flips
+from s2lct.leaderboard.scoring.figures import flips, pairs_of
 from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.suite.cases import Case
+from s2lct.suite.tables import CONTRAST
 
 EXAMPLES = 4
 LONGEST_TEXT = 400
@@ -69,53 +70,56 @@ def _right(result: Result, name: str) -> tuple[float, float]:
     return of.consistency.share if of.consistency else 1.0, -of.all.failure_rate
 
 
-def _predicted(outcomes: Outcomes) -> Callable[[Case], Predicted]:
-    labels = {
-        (case.capability, case.id): int(label)
-        for case, label in zip(outcomes.suite.with_contrasts, outcomes.labels, strict=True)
-    }
-
-    def predicted(case: Case) -> Predicted:
-        label = labels[case.capability, case.id]
-        return Predicted(case, PREDICTED[label], label in case.passes)
-
-    return predicted
+def _predicted(outcomes: Outcomes, numbers: Sequence[int]) -> list[Predicted]:
+    """What a model predicted of texts, by their numbers among all that the suite asks."""
+    asked, labels = outcomes.suite.with_contrasts, outcomes.labels
+    return [
+        Predicted(asked[n], PREDICTED[int(labels[n])], int(labels[n]) in asked[n].passes)
+        for n in numbers
+    ]
 
 
 def _failing_pairs(outcomes: Outcomes, capability: str) -> list[tuple[Predicted, Predicted]]:
     """Pairs of which not both are right, of each seed the shortest, the shortest cases first."""
-    predicted, asked = _predicted(outcomes), outcomes.pairs()
+    cases, contrasts = outcomes.cases, outcomes.suite.contrasts
+    pairs = (numbers.tolist() for numbers in pairs_of(cases, contrasts, CONTRAST))
     wrong = [
-        (case, contrast)
-        for case, contrast, right in zip(asked.cases, asked.contrasts, asked.right, strict=True)
-        if not right and case.capability == capability
+        (own, len(cases) + other)
+        for own, other, right in zip(*pairs, outcomes.pairs().right, strict=True)
+        if not right and cases[own].capability == capability
     ]
-    of_seed: dict[str, tuple[Case, Case]] = {}
-    for pair in sorted(wrong, key=lambda pair: (len(pair[0].text), pair[0].id)):
-        of_seed.setdefault(pair[0].seed_id, pair)
+    of_seed: dict[str, tuple[int, int]] = {}
+    for pair in sorted(wrong, key=lambda pair: _short_first(cases[pair[0]])):
+        of_seed.setdefault(cases[pair[0]].seed_id, pair)
     shown = list(of_seed.values())[:EXAMPLES]
-    return [(predicted(case), predicted(contrast)) for case, contrast in shown]
+    first, second = (_predicted(outcomes, [pair[side] for pair in shown]) for side in (0, 1))
+    return list(zip(first, second, strict=True))
 
 
 def _failing_seeds(outcomes: Outcomes, capability: str) -> list[Predicted]:
     """Seeds that fail, the shortest first."""
+    cases = outcomes.cases
     failing = [
-        case
-        for case, failed in zip(outcomes.cases, outcomes.failed, strict=True)
-        if failed and case.capability == capability and case.kind == "seed"
+        number
+        for number in outcomes.failed.nonzero()[0].tolist()
+        if cases[number].capability == capability and cases[number].kind == "seed"
     ]
-    failing.sort(key=lambda case: (len(case.text), case.id))
-    return [*map(_predicted(outcomes), failing[:EXAMPLES])]
+    failing.sort(key=lambda number: _short_first(cases[number]))
+    return _predicted(outcomes, failing[:EXAMPLES])
+
+
+def _short_first(case: Case) -> tuple[int, str]:
+    return len(case.text), case.id
 
 
 def _broken_expansions(outcomes: Outcomes, capability: str) -> list[Predicted]:
     """Expansions that fail while their seeds pass; of each seed the first."""
-    of_seed: dict[str, Case] = {}
+    of_seed: dict[str, int] = {}
     for number in flips(outcomes.cases, outcomes.failed)[0]:
         case = outcomes.cases[number]
         if case.capability == capability:
-            of_seed.setdefault(case.seed_id, case)
-    return [*map(_predicted(outcomes), list(of_seed.values())[:EXAMPLES])]
+            of_seed.setdefault(case.seed_id, number)
+    return _predicted(outcomes, list(of_seed.values())[:EXAMPLES])
 
 
 def cut(text: str) -> str:
