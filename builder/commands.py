@@ -235,12 +235,15 @@ def curate(
         of_annotators(
             exists=True,
             dir_okay=False,
-            help="Filled sheet, CSV or JSON lines: id, label, natural, relevant.",
+            help="Filled sheet, CSV or JSON lines (.jsonl): id, label, natural, relevant.",
         ),
     ] = None,
     annotator: Annotated[
         Name | None,
-        of_annotators(help="Who gave the --answers; without them, who the sheets are for."),
+        of_annotators(
+            help="Who gave the --answers, where their rows do not say so in a column annotator; "
+            "without answers, who the sheets are for."
+        ),
     ] = None,
 ) -> Curated:
     """Have people or models annotate what a build draws.
@@ -256,7 +259,6 @@ def curate(
         "--annotations: name a file to append to": not annotations,
         "--base-url and --model: give both or neither": bool(base_url) != bool(model),
         "--model: give two different models": len(set(model)) < len(model),
-        "--answers: give --annotator too, who gave them": bool(answers and not annotator),
         f"--api-key-env {api_key_env}: the environment has no such variable": bool(api_key_env)
         and not os.environ.get(api_key_env),
     }

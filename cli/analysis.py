@@ -133,7 +133,9 @@ def show_study(files: list[Path], *, sets: int, seeds: int) -> None:
 
 
 @STUDY.shows(
-    suites.import_annotations, "s2lct study import answers.json --key study/key.json", name="import"
+    suites.import_annotations,
+    "s2lct study import ada.csv bob.csv --key study/key.json",
+    name="import",
 )
 def show_agreement(result: StudyResult) -> None:
     """Agreement of annotators with the suite and each other, and how much they dispute."""

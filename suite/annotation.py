@@ -132,28 +132,34 @@ class Annotation:
 
 
 def read_annotations(
-    paths: Sequence[Path], questions: Sequence[Question], ids: Collection[str]
+    paths: Sequence[Path],
+    questions: Sequence[Question],
+    ids: Collection[str],
+    annotator: str | None = None,
 ) -> list[Annotation]:
-    """Read filled-in forms: tables, which the page saves too.
+    """Read filled-in forms: JSON lines where a file's name ends in .jsonl, CSV in any other.
 
     Args:
         paths: of the files, in any order.
         questions: that were put.
         ids: of all items that were handed out.
+        annotator: whose answers these are; empty if each row has to say so in its column
+            ``annotator``. None: whose rows say nothing is called as the file is.
 
     Returns:
-        An annotation for each annotator and item; who left no name is called as the file is.
+        An annotation for each annotator and item.
 
     Raises:
         ScoringError: a file cannot be read.
-        AnnotationError: a file names another item, holds something that is no answer, or an
-            annotator answered about an item twice and differently.
+        AnnotationError: a file names another item or another annotator, holds something that is
+            no answer, or an annotator answered about an item twice and differently.
     """
     found: dict[tuple[str, str], tuple[Annotation, str]] = {}
     for path in paths:
-        for where, cells in rows_of_file(path, "csv"):
-            row = {name.lower(): cell for name, cell in cells.items()}
-            id = str(row.get("id", "")).strip().removeprefix(TABLE_MARK)
+        is_json = path.name.removesuffix(".gz").endswith(".jsonl")
+        for where, cells in rows_of_file(path, "jsonl" if is_json else "csv"):
+            row = {name.lower(): _as_written(cell) for name, cell in cells.items()}
+            id = row.get("id", "").strip().removeprefix(TABLE_MARK)
             if not any(row.values()):
                 continue
             if id not in ids:
@@ -165,7 +171,7 @@ def read_annotations(
                 given = {each.name: each.answer(row.get(each.name) or "") for each in questions}
             except ValueError as error:
                 raise AnnotationError(f"{where}: {error}", hint="give one of these") from error
-            name = (row.get("annotator") or "").strip() or path.stem
+            name = _annotator_of(row, annotator, where) or path.stem
             answers = {name: value for name, value in given.items() if value is not None}
             new = Annotation(name, id, answers)
             known, first = found.setdefault((name, id), (new, where))
@@ -176,6 +182,27 @@ def read_annotations(
                     hint="keep one of the two, or give two annotators different names",
                 )
     return [annotation for annotation, _ in found.values()]
+
+
+def _as_written(cell: object) -> str:
+    """A value of JSON as a table would have it."""
+    return "" if cell is None else str(int(cell)) if isinstance(cell, bool) else str(cell)
+
+
+def _annotator_of(row: Mapping[str, str], stated: str | None, where: str) -> str:
+    """Who answered; empty if nobody says so and nobody has to."""
+    written = (row.get("annotator") or row.get("reader") or "").strip()
+    if stated == "" and not written:
+        raise AnnotationError(
+            f"{where}: names no annotator", hint="give --annotator, who gave the --answers"
+        )
+    if stated and written and written.casefold() != stated.casefold():
+        raise AnnotationError(
+            f"{where}: is an answer of {plain(written, _LONGEST_SHOWN)}, not of {stated}",
+            hint="leave --annotator out, so that answers are of whom their rows name, or give the "
+            "name that stands there",
+        )
+    return stated or written
 
 
 def trap_of(id: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import re
 import signal
@@ -37,9 +38,10 @@ from s2lct.builder.curation.sheets import (
 from s2lct.builder.records import sentence_id
 from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
-from s2lct.errors import BuildError, OptionError, S2lctError
+from s2lct.errors import AnnotationError, BuildError, OptionError, S2lctError
 from s2lct.files import locked
 from s2lct.identity import content_id
+from s2lct.plain_text import as_csv
 from s2lct.suite.annotation import Form, Item, Question, read_annotations, trap_of
 
 TESTS = Path(__file__).parent
@@ -326,6 +328,59 @@ def test_answers_are_taken_whole_or_not_at_all(tmp_path: Path, content: str, nam
     assert [one.relevant for one in file.all] == [False]
 
 
+ROWS = [
+    {"id": f"i{ITEMS[0].id}", "annotator": "Ada", "label": "pos", "natural": 2, "relevant": True},
+    {"id": ITEMS[1].id, "annotator": "Ada", "label": "neg", "natural": 0, "relevant": False},
+    {"id": ITEMS[0].id, "annotator": "Bob", "label": "neutral", "natural": "1", "relevant": "no"},
+    {"id": ITEMS[2].id, "annotator": "", "label": None, "natural": None, "relevant": None},
+]
+
+
+@pytest.mark.parametrize("name", ["answers.jsonl", "answers.csv", "answers"])
+def test_answers_are_of_whom_their_rows_name_in_whatever_format(tmp_path: Path, name: str) -> None:
+    write_sheets([replace(item, description="negation") for item in ITEMS], tmp_path, seed=0)
+    path = tmp_path / name
+    named = ROWS[:3]
+    if name.endswith(".jsonl"):
+        path.write_text("".join(json.dumps(row) + "\n" for row in named), encoding="utf-8")
+    else:
+        columns = list(ROWS[0])
+        cells = [
+            [
+                {True: "1", False: "0"}.get(row[c], row[c]) if c == "relevant" else row[c]
+                for c in columns
+            ]
+            for row in named
+        ]
+        path.write_text(as_csv([columns, *cells]), encoding="utf-8")
+    file = AnnotationFile(tmp_path / "annotations.jsonl")
+    assert take_answers(path, read_sheets(tmp_path), "", file) == 3
+    assert {(one.annotator, one.id, one.label, one.natural, one.relevant) for one in file.all} == {
+        ("Ada", ITEMS[0].id, "positive", 2, True),
+        ("Ada", ITEMS[1].id, "negative", 0, False),
+        ("Bob", ITEMS[0].id, "neutral", 1, False),
+    }
+    # Under one name none replaces another's.
+    before = file.path.read_bytes()
+    with pytest.raises(AnnotationError, match="Bob, not of ada") as error:
+        take_answers(path, read_sheets(tmp_path), "ada", file)
+    assert "leave --annotator out" in error.value.hint
+    assert file.path.read_bytes() == before
+
+
+def test_answers_that_nobody_signed_ask_for_a_name(tmp_path: Path) -> None:
+    write_sheets(ITEMS, tmp_path, seed=0)
+    path = tmp_path / "answers.jsonl"
+    path.write_text(json.dumps({**ROWS[0], "annotator": None}), encoding="utf-8")
+    file = AnnotationFile(tmp_path / "annotations.jsonl")
+    with pytest.raises(AnnotationError, match="line 1: names no annotator") as error:
+        take_answers(path, read_sheets(tmp_path), "", file)
+    assert "--annotator" in error.value.hint and not file.path.exists()
+    assert take_answers(path, read_sheets(tmp_path), "Ada", file) == 1
+    # Nobody becomes two annotators by another spelling.
+    assert take_answers(path, read_sheets(tmp_path), "ADA", file) == 0
+
+
 @pytest.mark.parametrize(
     ("options", "named"),
     [
@@ -333,7 +388,6 @@ def test_answers_are_taken_whole_or_not_at_all(tmp_path: Path, content: str, nam
         ({"model": ["one"]}, "--base-url"),
         ({"base_url": "http://x/v1", "model": ["one", "one"]}, "--model"),
         ({"base_url": "http://x/v1", "model": ["one", "two", "three"]}, "--model"),
-        ({"answers": Path("a.csv")}, "--annotator"),
         ({"api_key_env": "KEY"}, "--api-key-env"),
         ({"annotations": []}, "--annotations"),
     ],

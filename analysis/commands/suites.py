@@ -108,7 +108,9 @@ def export_study(
 def import_annotations(
     annotations: Annotated[
         list[Path],
-        typer.Argument(dir_okay=False, help="Files that annotators handed in, JSON or CSV."),
+        typer.Argument(
+            dir_okay=False, help="Files that annotators handed in, CSV or JSON lines (.jsonl)."
+        ),
     ],
     *,
     key: Annotated[Path, typer.Option(dir_okay=False, help="The study's key.json.")],

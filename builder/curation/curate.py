@@ -104,7 +104,8 @@ def curate(
         models: language models that annotate now.
         budget: most texts that they read, all of them together; None for no limit.
         answers: a file of answers to earlier sheets.
-        annotator: whose answers these are; without answers, who the sheets are for.
+        annotator: whose answers these are, where they do not say so; without answers, who the
+            sheets are for.
     """
     check_folder_out(config.out, "--out")
     path, *others = config.annotations

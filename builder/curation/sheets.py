@@ -115,22 +115,33 @@ def read_sheets(folder: Path) -> dict[str, Item]:
 def take_answers(
     path: Path, handed_out: Mapping[str, Item], annotator: str, file: AnnotationFile
 ) -> int:
-    """Append an annotator's answers to a file of annotations; how many are new.
+    """Append answers to a file of annotations; how many are new.
 
     Nothing is appended if an answer is to none of the items or cannot be understood, or if broken
     sentences were called natural.
+
+    Args:
+        path: of the answers.
+        handed_out: what the sheets asked, by id.
+        annotator: whose answers these are; empty if each row says so.
+        file: is appended to.
+
+    Raises:
+        AnnotationError: see above, and `read_annotations`.
     """
-    found: dict[str, Annotation] = {}
-    for each in read_annotations([path], QUESTIONS, handed_out):
+    found: dict[tuple[str, str], Annotation] = {}
+    spelled = {each.annotator.casefold(): each.annotator for each in file.all}
+    for each in read_annotations([path], QUESTIONS, handed_out, annotator):
         if not each.answers:
             continue
         if missing := [one.name for one in QUESTIONS if one.name not in each.answers]:
             raise AnnotationError(
                 f"{path}: {each.item} has no {' and no '.join(missing)}", hint="answer them too"
             )
-        found[each.item] = Annotation(
+        name = spelled.setdefault(each.annotator.casefold(), each.annotator)
+        found[name, each.item] = Annotation(
             id=each.item,
-            annotator=annotator,
+            annotator=name,
             label=ANSWERS[each.answers["label"]],
             natural=int(each.answers["natural"]),
             relevant=each.answers["relevant"] == "1",
@@ -140,8 +151,10 @@ def take_answers(
         raise AnnotationError(
             f"--answers {path}: holds no answer", hint="fill in a sheet that `s2lct curate` wrote"
         )
-    known = {each.id: each for each in file.all if each.annotator == annotator}
-    new = [each for id, each in found.items() if known.get(id) != each]
-    Annotations([*file.all, *new]).check_care(annotator)
+    known = {(each.annotator, each.id): each for each in file.all}
+    new = [each for key, each in found.items() if known.get(key) != each]
+    together = Annotations([*file.all, *new])
+    for name in {name for name, _ in found}:
+        together.check_care(name)
     file.append(new)
     return len(new)
