@@ -159,6 +159,9 @@ def test_tensors_of_any_precision_are_probabilities(dtype: torch.dtype) -> None:
 def test_numbers_and_columns_are_those_of_the_classes() -> None:
     turned = THREE[::-1]
     assert labels([0, 1, 2], classes=turned) == [2, 1, 0]
+    assert labels([0, 1, 2], classes={2: "neu", 0: "pos", 1: "neg"}) == [2, 0, 1]
+    with pytest.raises(ScoringError, match="classes="):
+        labels([0, 1], classes={"neg": 0, "pos": 1})  # label2id
     assert labels([0, 1], label_map={1: "pos", 0: "Negative"}) == [0, 2]
     assert labels([[0.7, 0.2, 0.1]], classes=turned) == [2]
     assert labels([[0.7, 0.2, 0.1]], label_map="0=positive,1=neutral,2=negative") == [2]

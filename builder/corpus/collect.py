@@ -82,7 +82,7 @@ def corpus_of(
     (id, times), *_ = [*Counter(sentence.id for sentence in kept).most_common(1), ("", 0)]
     if times > 1:
         raise CorpusError(
-            f"{name}: {times} sentences have the id {id!r}",
+            f"{name}: {times} sentences have the id {plain(id, 60)!r}",
             hint="make the ids unique, or drop or rename the column 'id'",
         )
     gone = Counter({reason: count for reason, count in sorted(gone.items()) if count})

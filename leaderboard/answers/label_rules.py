@@ -156,14 +156,19 @@ def _check_probabilities(table: Array, called: str) -> None:
 
 
 def check_classes(classes: Any, called: str = "classes=") -> tuple[str, ...]:
-    """The names of a model's classes, in its order; a ScoringError unless 2 to 5 differ."""
+    """The names of a model's classes, in its order; a ScoringError unless 2 to 5 differ.
+
+    They are a list, or a mapping from their numbers as a model's ``config.id2label`` is one.
+    """
+    if isinstance(classes, Mapping) and {*classes} == {*range(len(classes))}:
+        classes = [classes[number] for number in range(len(classes))]
     is_list = isinstance(classes, Iterable) and not isinstance(classes, (str, Mapping))
     names = tuple(map(str, classes)) if is_list else ()
     if not 2 <= len({*map(plain_name, names)}) == len(names) <= MOST_CLASSES:
         raise ScoringError(
             f"{called}: {classes!r} are no 2 to {MOST_CLASSES} names that differ",
             hint="name every class of a model of sentence sentiment, in its order: "
-            'classes=["negative", "positive"]',
+            'classes=["negative", "positive"], or classes=model.config.id2label',
         )
     return names
 

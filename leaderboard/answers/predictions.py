@@ -36,8 +36,8 @@ _LEFT_OUT = 1e-3
 """What rows may lack to 1 that stand for all classes of a model nobody named."""
 _NAME_CLASSES = "name every class of the model: classes=[…] or label_map={…}"
 IN_PYTHON = (
-    "name every class in the model's order, as in its id2label: classes=[…]; or say what labels "
-    'mean: label_map="{}"'
+    "name every class in the model's order: classes=[…], or classes=model.config.id2label; or say "
+    'what labels mean: label_map="{}"'
 )
 
 

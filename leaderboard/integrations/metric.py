@@ -43,8 +43,8 @@ def compute(
 
     predictions= are label names, what a pipeline returns of all classes (top_k=None), numbers of
     classes, or probabilities by class name or in the classes' order; these lie in 0 to 1 and sum to
-    1. Numbers and unnamed probabilities need the model's order, classes=, such as
-    [*model.config.id2label.values()]: models differ in it. Of two classes an uncertain answer is
+    1. Numbers and unnamed probabilities need the model's order, classes=model.config.id2label or a
+    list of all classes: models differ in it. Of two classes an uncertain answer is
     neutral. label_map= says what labels or classes mean, such as {"LABEL_0": "negative",
     "LABEL_1": "positive"}. flat=True names figures "LC4/expansion/failure_rate", which are else
     nested.
