@@ -89,7 +89,10 @@ class MissingPackageError(S2lctError):
 
 
 class S2lctWarning(UserWarning):
-    """Something that a user may want to know, and that stops nothing."""
+    """Something that a user may want to know, and that stops nothing; no longer than an error."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_shortened(message))
 
 
 _PACKAGES = {"sklearn": "scikit-learn"}

@@ -12,7 +12,7 @@ from s2lct.command import command
 from s2lct.dataset_script.hub import CreatePr, DryRun, Hub, Publication, require_repo
 from s2lct.errors import PublishError, S2lctError
 from s2lct.leaderboard.commands.results import SuitesOfResults
-from s2lct.leaderboard.results.hub_results import on_hub
+from s2lct.leaderboard.results.hub_results import name_without_place
 from s2lct.plain_text import plain
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _as_published(path: Path, suites: Suites) -> tuple[Result, dict[str, bytes]]
     verdict = check(path, suites.of(result, path))
     if not verdict.accepted:
         raise PublishError("; ".join(verdict.reasons), hint="score the model again")
-    suite = result.suite.model_copy(update={"name": _without_place(result.suite.name)})
+    suite = result.suite.model_copy(update={"name": name_without_place(result.suite.name)})
     table = path.parent / result.outcomes.path
     target = PurePosixPath(repository_path(result))
     of_table = target.with_suffix(".parquet")
@@ -99,8 +99,3 @@ def _as_published(path: Path, suites: Suites) -> tuple[Result, dict[str, bytes]]
     published = result.model_copy(update={"suite": suite, "outcomes": outcomes})
     described = published.model_dump_json(indent=2) + "\n"
     return result, {str(target): described.encode(), str(of_table): table.read_bytes()}
-
-
-def _without_place(name: str) -> str:
-    """The last part of a folder's path; Hub ids and names of baselines as they are."""
-    return name if on_hub(name) else PurePosixPath(name.replace("\\", "/")).name or name

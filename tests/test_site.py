@@ -99,9 +99,9 @@ def test_the_board_ranks_the_newest_suite_alone(site: Path, visit: Any) -> None:
     assert board.column(0)[-1] == HOSTILE
     told = board.tab.locator("main").inner_text()
     fingerprint = f"(fingerprint {suite_id(site)}), scored {TODAY}"
-    assert f"4 models on suite 1.1.0 {fingerprint}: 120 cases (60 seeds, 60 expansions" in told
-    board.tab.get_by_role("link", name="suite 1.0.0, 1 model").click()
-    board.tab.get_by_text("1 model on suite 1.0.0").wait_for()
+    assert f"4 models on suite made up 1.1.0 {fingerprint}: 120 cases (60 seeds" in told
+    board.tab.get_by_role("link", name="suite made up 1.0.0, 1 model").click()
+    board.tab.get_by_text("1 model on suite made up 1.0.0").wait_for()
     assert board.names() == ["org/older"]
 
 

@@ -24,7 +24,7 @@ from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import LabelRule
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.models.record import OptionsRecord
-from s2lct.leaderboard.results import submission
+from s2lct.leaderboard.results import standings, submission
 from s2lct.leaderboard.results.read import read_result
 from s2lct.leaderboard.results.standings import collect
 from s2lct.leaderboard.results.submission import check, rescored_results
@@ -237,6 +237,19 @@ def test_a_bad_table_is_a_line_and_costs_the_others_nothing(what: str, sent: Sub
     assert len(collection.skipped) + len(board.standings) == 2
 
 
+def test_a_model_that_fails_costs_the_others_nothing(
+    sent: Submission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("index out of range in self\nand more")
+
+    monkeypatch.setattr(submission, "load_classifier", fail)
+    assert "RuntimeError: index out of range" in refusal(sent.path, rescore=True)
+    monkeypatch.setattr(standings, "read_outcomes", fail)
+    with pytest.raises(ScoringError, match="RuntimeError: index out of range"):
+        collect(sent.path.parent, [SUITE])
+
+
 def test_probabilities_that_the_model_does_not_give_are_refused(sent: Submission) -> None:
     def softer(table: pa.Table) -> pa.Table:
         for label in LABELS:
@@ -252,7 +265,11 @@ def test_probabilities_that_the_model_does_not_give_are_refused(sent: Submission
 def test_a_result_lies_where_it_belongs(sent: Submission, tmp_path: Path) -> None:
     target = tmp_path / repository_path(read_result(sent.path))
     target.parent.mkdir(parents=True)
-    for name in (target, target.with_name("VADER.json"), target.parents[1] / "9" / target.name):
+    for name in (
+        target,
+        target.with_name("VADER.json"),
+        target.parents[1] / "9-0123456789ab" / target.name,
+    ):
         name.parent.mkdir(exist_ok=True)
         shutil.copy(sent.path, name)
         shutil.copy(sent.path.with_suffix(".parquet"), name.parent / "vader.parquet")

@@ -47,7 +47,9 @@ def flattered(path: Path) -> Path:
     labels = outcomes.labels.copy()
     for number in np.flatnonzero(outcomes.failed):
         labels[number] = min(outcomes.cases[number].passes)
-    return write_result(replace(outcomes, labels=labels), path.parent / "flattered")
+    return write_result(
+        replace(outcomes, labels=labels, probabilities=None), path.parent / "flattered"
+    )
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ DOCS = Path(__file__).parents[1] / "docs"
 WORKFLOW = yaml.safe_load((DOCS / "check-results.yml").read_text("utf-8"))
 STEPS = [step for step in WORKFLOW["jobs"]["check"]["steps"] if "env" in step]
 EVIL = ".github/workflows/evil.yml"
-VADER = "results/3.0.0-0123456789ab/vader"
+IN = "results/3.0.0-0123456789ab"
+VADER = f"{IN}/vader"
 
 
 class Repository:
@@ -123,14 +124,14 @@ def test_the_workflow_is_one_of_ours_and_runs_nothing_of_a_pull_request() -> Non
 
 
 def test_new_results_are_checked_though_main_went_on(repository: Repository) -> None:
-    repository.add("pull", "results/3.0.0-0123456789ab/a--b--12345678", "results/4/c_d.e")
-    repository.add("main", "results/3.0.0-0123456789ab/other")
+    repository.add("pull", f"{IN}/a--b--12345678", "results/0123456789ab/c_d.e")
+    repository.add("main", f"{IN}/other")
     repository.push()
     accepted, said = repository.check()
     assert accepted, said
     assert "--suite ORG/s2lct@v3.0.0 --rescore" in said
     checked = re.findall(r"-added/(\S+)", said)
-    assert checked == ["results/3.0.0-0123456789ab/a--b--12345678.json", "results/4/c_d.e.json"]
+    assert {*checked} == {f"{IN}/a--b--12345678.json", "results/0123456789ab/c_d.e.json"}
     assert not repository.check(event=repository.git("rev-parse", "main"))[0]
 
 
@@ -143,48 +144,53 @@ def deleted(repository: Repository) -> None:
 
 
 def renamed(repository: Repository) -> None:
-    repository.git("mv", f"{VADER}.json", "results/3.0.0-0123456789ab/mine.json")
-    repository.git("mv", f"{VADER}.parquet", "results/3.0.0-0123456789ab/mine.parquet")
+    repository.git("mv", f"{VADER}.json", f"{IN}/mine.json")
+    repository.git("mv", f"{VADER}.parquet", f"{IN}/mine.parquet")
 
 
 def linked(repository: Repository) -> None:
-    repository.write(**{"results/3/mine.parquet": ""})
-    (repository.work / "results/3/mine.json").symlink_to("/etc/passwd")
+    repository.write(**{f"{IN}/mine.parquet": ""})
+    (repository.work / f"{IN}/mine.json").symlink_to("/etc/passwd")
 
 
 def runnable(repository: Repository) -> None:
-    repository.write(**{"results/3/mine.json": "", "results/3/mine.parquet": ""})
-    (repository.work / "results/3/mine.json").chmod(0o755)
+    repository.write(**dict.fromkeys(PAIR, ""))
+    (repository.work / f"{IN}/mine.json").chmod(0o755)
 
 
 def module(repository: Repository) -> None:
     commit = repository.git("rev-parse", "HEAD")
-    repository.git("update-index", "--add", "--cacheinfo", f"160000,{commit},results/3/x.json")
+    repository.git("update-index", "--add", "--cacheinfo", f"160000,{commit},{IN}/x.json")
 
 
 def files(*names: str) -> Callable[[Repository], None]:
     return lambda repository: repository.write(**dict.fromkeys(names, "x"))
 
 
-OTHERS = (f"{VADER}.json", f"{VADER}.parquet")
-PAIR = ("results/3/mine.json", "results/3/mine.parquet")
+def pair(stem: str) -> tuple[str, str]:
+    return f"{IN}/{stem}.json", f"{IN}/{stem}.parquet"
+
+
+OTHERS = pair("vader")
+PAIR = pair("mine")
 MORE_THAN_RESULTS: dict[str, Callable[[Repository], None]] = {
     "nothing": files(),
     "a workflow": files(*PAIR, EVIL),
-    "a Parquet file more": files(*PAIR, "results/3/more.parquet"),
-    "a JSON file more": files(*PAIR, "results/3/more.json"),
-    "another kind of file": files(*PAIR, "results/3/mine.py"),
-    "attributes": files(*PAIR, "results/3/.gitattributes"),
-    "a folder deeper": files("results/3/x/mine.json", "results/3/x/mine.parquet"),
+    "a Parquet file more": files(*PAIR, f"{IN}/more.parquet"),
+    "a JSON file more": files(*PAIR, f"{IN}/more.json"),
+    "another kind of file": files(*PAIR, f"{IN}/mine.py"),
+    "attributes": files(*PAIR, f"{IN}/.gitattributes"),
+    "a folder deeper": files(*pair("x/mine")),
+    "another folder": files("results/mine/mine.json", "results/mine/mine.parquet"),
     "no folder": files("results/mine.json", "results/mine.parquet"),
-    "a folder beside": files("suites/3/mine.json", "suites/3/mine.parquet"),
+    "a folder beside": files(*(name.replace("results", "suites") for name in PAIR)),
     "a folder of a suite": files(*PAIR, "ORG/s2lct@v3.0.0/suite.json"),
-    "other letters": files(*(pair.replace("vader", "VADER") for pair in OTHERS)),
-    "other letters of a folder": files(*(pair.replace("9ab/v", "9AB/x") for pair in OTHERS)),
-    "an option": files("results/3/--out.json", "results/3/--out.parquet"),
-    "a space": files("results/3/a b.json", "results/3/a b.parquet"),
-    "a line": files("results/3/a\nb.json", "results/3/a\nb.parquet"),
-    "other alphabets": files("results/3/vаder.json", "results/3/vаder.parquet"),
+    "other letters": files(*(name.replace("vader", "VADER") for name in OTHERS)),
+    "other letters of a folder": files(*(name.replace("9ab/v", "9AB/x") for name in OTHERS)),
+    "an option": files(*pair("--out")),
+    "a space": files(*pair("a b")),
+    "a line": files(*pair("a\nb")),
+    "other alphabets": files(*pair("vаder")),
     "another's row, replaced": replaced,
     "another's row, deleted": deleted,
     "another's row, renamed": renamed,
@@ -233,7 +239,7 @@ def test_no_two_pull_requests_together_bring_more_than_results(
     clean, spoiled = repository.crossed(base, p2, p1b), repository.crossed(p1, p1b, p2)
     for name, start in (("first", clean), ("second", spoiled)):
         repository.on(name, start)
-        repository.add(name, f"results/3/{name}")
+        repository.add(name, f"results/3.0.0-0123456789ab/{name}")
     accepted, _ = repository.check("first")
     assert accepted
     repository.merge("first", squash=squash)
@@ -242,12 +248,12 @@ def test_no_two_pull_requests_together_bring_more_than_results(
     assert ("more than add" if squash else "common ancestor") in said
     repository.git("checkout", "-q", "--orphan", "unrelated")
     repository.commit()
-    repository.add("unrelated", "results/3/unrelated")
+    repository.add("unrelated", f"{IN}/unrelated")
     assert not repository.check("unrelated")[0]
 
 
 def test_what_main_has_taken_back_does_not_come_again(repository: Repository) -> None:
-    repository.add("pull", "results/3/mine")
+    repository.add("pull", f"{IN}/mine")
     repository.write(**{EVIL: "on: push"})
     repository.commit()
     repository.on("main")

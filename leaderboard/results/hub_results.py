@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from s2lct.errors import ScoringError
@@ -57,6 +57,11 @@ def snapshot(name: str) -> Path:
 def on_hub(name: str) -> bool:
     """Whether a name is that of a dataset on the Hub; see `repository_meant`."""
     return bool(repository_meant(name))
+
+
+def name_without_place(suite: str) -> str:
+    """What a suite is called where strangers read it: a Hub id, or the last part of a path."""
+    return suite if on_hub(suite) else PurePosixPath(suite.replace("\\", "/")).name or suite
 
 
 def suites_named(names: Sequence[str]) -> list[SuiteCases]:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from s2lct.errors import ScoringError
 from s2lct.files import sha256_of
+from s2lct.hub_calls import reason_of
 from s2lct.leaderboard.results.comparison import holm, pair_tests, winner
 from s2lct.leaderboard.results.hub_results import on_hub, snapshot
 from s2lct.leaderboard.results.read import Scored, Suites, read_outcomes, read_result, with_figures
@@ -102,6 +103,9 @@ def collect(
             scored = _ranked_result(file, known, wanted)
         except ScoringError as error:
             skip(file, error.problem)
+            continue
+        except Exception as error:  # a stranger's files may fail in any way
+            skip(file, f"cannot be read ({reason_of(error)})")
             continue
         models = found.setdefault(scored.result.suite.fingerprint, {})
         same = _identity(scored.result)

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from s2lct.errors import ScoringError
 from s2lct.files import sha256_of
+from s2lct.hub_calls import reason_of
 from s2lct.labels import ENDS, LABELS, NEGATIVE, NEUTRAL, POSITIVE
 from s2lct.leaderboard.answers.label_rules import (
     LabelRule,
@@ -53,6 +54,7 @@ MOST_NEAR_TIES = 0.02
 LONGEST_REASON = 240
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(?:/[A-Za-z0-9][\w.-]{0,95})?", re.ASCII)
+_SUITE_FOLDER = re.compile(r"(.*-)?[0-9a-f]{12}")
 _MODEL_FILES = ("*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken", "*.vocab", "README.md")
 
 
@@ -73,8 +75,10 @@ class Verdict:
     def __str__(self) -> str:
         if not self.accepted:
             return "\n  ".join([f"refused: {self.file}", *self.reasons])
-        again = f"; all {self.rescored:,} texts scored again" if self.rescored else ""
-        return f"accepted: {self.file}: every figure follows from its cases{again}"
+        asked = "; the model was not asked"
+        if self.rescored:
+            asked = f"; all {self.rescored:,} texts scored again"
+        return f"accepted: {self.file}: every figure follows from its cases{asked}"
 
 
 def check(path: Path, suite: SuiteCases, *, rescore: bool = False) -> Verdict:
@@ -102,6 +106,8 @@ def check(path: Path, suite: SuiteCases, *, rescore: bool = False) -> Verdict:
             rescored = len(suite.with_contrasts)
     except ScoringError as error:
         reasons.append(error.problem.removeprefix(f"{path}: "))
+    except Exception as error:  # a stranger's files and model may fail in any way
+        reasons.append(f"cannot be checked ({reason_of(error)})")
     # A stranger's words, fit for a terminal.
     lines = tuple(plain(reason, LONGEST_REASON - 1) for reason in reasons)
     return Verdict(plain(str(path), LONGEST_REASON), not reasons, lines, rescored, sha256)
@@ -182,7 +188,8 @@ def _faults_of_place(path: Path, result: Result) -> Iterator[str]:
     Results of one model on one suite have one place, so none of them replaces another.
     """
     place, expected = path.resolve().parts, PurePosixPath(repository_path(result)).parts
-    if place[-3:-2] == expected[:1] and place[-2:] != expected[1:]:
+    is_published = place[-3:-2] == expected[:1] and _SUITE_FOLDER.fullmatch(place[-2])
+    if is_published and place[-2:] != expected[1:]:
         yield f"{'/'.join(place[-3:])}: this result belongs at {'/'.join(expected)}"
 
 

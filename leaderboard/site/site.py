@@ -22,6 +22,7 @@ from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.text_answers import PREDICTED
 from s2lct.leaderboard.models.record import BUILT_IN, OBTAINED, ModelRecord, stands_apart
 from s2lct.leaderboard.results.comparison import LEVEL, TEST_WORDS
+from s2lct.leaderboard.results.hub_results import name_without_place
 from s2lct.leaderboard.results.shown_names import ShownNames, look_alikes
 from s2lct.leaderboard.results.standings import (
     MOST_TESTED,
@@ -267,6 +268,7 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
     days = sorted(result.date[:10] for result in results)
     return {
         "id": one.suite.fingerprint[:_KEY_LENGTH],
+        "name": cut(name_without_place(one.suite.name)),
         "version": one.suite.version,
         "fingerprint": one.suite.fingerprint,
         "days": " to ".join(dict.fromkeys((days[0], days[-1]))),
