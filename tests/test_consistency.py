@@ -129,7 +129,7 @@ def test_a_submission_answers_the_counterparts_too(suite: SuiteCases, tmp_path: 
     assert honest.accepted and honest.rescored == len(suite.with_contrasts)
     lie = vader.labels.copy()
     lie[len(suite.cases) :] = (lie[len(suite.cases) :] + 1) % len(LABELS)
-    lying = write_result(replace(vader, labels=lie), tmp_path)
+    lying = write_result(replace(vader, labels=lie, probabilities=None), tmp_path)
     (reason,) = check(lying, suite, rescore=True).reasons
     assert "the model says something else" in reason
 
