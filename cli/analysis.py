@@ -11,6 +11,7 @@ from s2lct.analysis.commands import coverage, models, suites
 from s2lct.analysis.reproduce import commands as reproducing
 from s2lct.cli.console import console, note, show
 from s2lct.cli.options import Panel
+from s2lct.files import folder_name
 from s2lct.tables import Table
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def show_retrained(matrix: Matrix, *, out: Path, suite: str) -> None:
     console.print(matrix_table(matrix))
     console.print(f"Written to {out}")
     for folder in sorted(out.glob(f"{matrix.trainings[0].name}-????????/")):
-        console.print(f"Score a model: s2lct score {folder} --suite {suite}")
+        console.print(f"Score a model: s2lct score {folder_name(folder)} --suite {suite}")
 
 
 @INSIDE.shows(

@@ -117,6 +117,11 @@ def folder_named(name: str | Path, option: str) -> Path | None:
     return folder
 
 
+def folder_name(folder: Path) -> str:
+    """How a folder is written such that `folder_named` takes it for one."""
+    return str(folder) if folder.is_absolute() else f"./{folder}"
+
+
 def is_here(path: Path) -> bool:
     """Whether anything of that name is here."""
     return os.path.exists(path)  # noqa: PTH110

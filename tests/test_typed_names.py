@@ -15,7 +15,7 @@ from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.domains import load_domain
 from s2lct.builder.models import load_masked_language_model, load_parser
 from s2lct.errors import OptionError, S2lctError
-from s2lct.files import folder_named
+from s2lct.files import folder_name, folder_named
 from s2lct.leaderboard.answers.label_rules import rule_for
 from s2lct.leaderboard.models.load import as_classifier, load_classifier
 from s2lct.plain_text import did_you_mean
@@ -102,6 +102,7 @@ def test_a_folder_is_a_model_by_every_spelling_of_a_path(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(OptionError, match=r"write \./mine"):
         as_classifier("mine")
+    assert folder_name(Path("a/mine")) == "./a/mine" and folder_name(tmp_path) == str(tmp_path)
     for name, called in (("./mine", "./mine"), ("mine/", "mine/"), (Path("mine"), "./mine")):
         assert as_classifier(name).name == called
 

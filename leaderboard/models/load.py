@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.errors import ScoringError
-from s2lct.files import folder_named
+from s2lct.files import folder_name, folder_named
 from s2lct.hub_calls import HUB
 from s2lct.leaderboard.models.built_in import WORD_LISTS
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS, Classifier, Function, check_dtype
@@ -53,7 +53,7 @@ def load_classifier(
         return SequenceClassifier(name, device=device, dtype="float32")
     folder = folder_named(name, "model")
     if isinstance(name, Path):
-        name = str(name) if name.is_absolute() else f"./{name}"
+        name = folder_name(name)
     if folder is None:
         name = name.removeprefix(HUB)
         if "/" not in name and (near := did_you_mean(name, BUILT_IN)):

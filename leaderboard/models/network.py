@@ -240,8 +240,9 @@ def load_pretrained(
             output_loading_info=True,
             **pinned,
         )
-    check_weights(name, model, info["missing_keys"], info["unexpected_keys"])
-    check_vocabulary(name, tokenizer, model)
+    with model_errors(f"model {name}: cannot be used"):
+        check_weights(name, model, info["missing_keys"], info["unexpected_keys"])
+        check_vocabulary(name, tokenizer, model)
     return tokenizer, model, commit
 
 
