@@ -285,6 +285,8 @@ def _partial(path: Path, kind: str = "partial") -> Path:
 def locked(path: Path, option: str = "--out") -> Iterator[None]:
     """Hold a file or folder that an option names; the lock lies beside it as long as it is held.
 
+    What a process that was killed there left is mended first, see `restore`.
+
     Raises:
         OutputError: another process holds it, or no lock can lie there.
     """
@@ -307,6 +309,7 @@ def locked(path: Path, option: str = "--out") -> Iterator[None]:
             hint=f"choose another {option}",
         ) from error
     try:
+        restore(target)
         yield
     finally:
         if os.name == "posix":
