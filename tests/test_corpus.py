@@ -239,6 +239,21 @@ def test_stars_are_labels_and_it_is_said(
 
 
 @pytest.mark.parametrize(
+    ("labels", "label_map"),
+    [(["negative", "positive"], {}), (["1", "5"], {"1": "positive", "5": "negative"})],
+)
+def test_nothing_is_said_of_stars_where_none_are_read(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    labels: list[str],
+    label_map: dict[str, str],
+) -> None:
+    rows = [f"A story about {number} bees.,{given}" for number, given in enumerate(labels)]
+    read_corpus(write_csv(tmp_path / "x.csv", "text,rating", *rows), label_map=label_map)
+    assert "stars" not in caplog.text
+
+
+@pytest.mark.parametrize(
     ("labels", "found"),
     [
         (["1 star", "5 Stars", "2.0 out of 5 stars"], ["negative", "positive", "negative"]),

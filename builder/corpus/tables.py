@@ -230,7 +230,8 @@ def _meanings(
         if label and text.strip():
             places.setdefault(label, place)
     read = read_labels(places, column, columns.label_map, error=CorpusError)
-    if (column or "").lower() in STAR_COLUMNS and not all(map(meaning_of, places)):
+    is_starred = (column or "").strip().lower() in STAR_COLUMNS and not columns.label_map
+    if is_starred and any(meaning_of(label) is None or not label[0].isalpha() for label in places):
         logger.warning("%s: the labels in %r are stars: %s", name, column, _STARS)
     return read
 
