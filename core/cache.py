@@ -44,7 +44,7 @@ class Cache:
             be opened, predictions are kept in memory until it is closed, and a warning says so.
 
     Raises:
-        OutputError: the path is none.
+        OutputError: what is given as the path can be none, such as a number.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
@@ -187,8 +187,12 @@ def _opened(path: str | Path) -> sqlite3.Connection:
     file = sqlite3.connect(
         path, timeout=_SECONDS_FOR_OTHERS, isolation_level=None, check_same_thread=False
     )
-    # A process that is killed loses nothing that was kept, and leaves the file whole.
-    file.execute(f"pragma journal_mode = {'delete' if is_on_network(Path(path)) else 'wal'}")
-    file.execute("pragma synchronous = normal")
-    file.execute(_TABLE)
+    try:
+        # A process that is killed loses nothing that was kept, and leaves the file whole.
+        file.execute(f"pragma journal_mode = {'delete' if is_on_network(Path(path)) else 'wal'}")
+        file.execute("pragma synchronous = normal")
+        file.execute(_TABLE)
+    except BaseException:
+        file.close()
+        raise
     return file
