@@ -19,8 +19,9 @@ import typer
 from s2lct.command import command
 from s2lct.dataset_script.hub import Hub
 from s2lct.errors import SuiteError
-from s2lct.files import files_in, locked, whole_folder, write_text
+from s2lct.files import files_in, is_folder, locked, named_path, whole_folder, write_text
 from s2lct.hub_calls import repository_meant
+from s2lct.plain_text import plain
 from s2lct.progress import Bar, bar
 from s2lct.suite.cases import installed_folder, published_suite
 from s2lct.suite.read import WrittenSuite, read_suite
@@ -70,12 +71,12 @@ def install(
     """
     wanted = Version.read(version) if version is not None else None
     advance = bar("install", None)
-    folder, called = Path(suite).expanduser(), suite
+    folder, called = named_path(suite), suite
     repository = repository_meant(suite)
-    if repository or not folder.is_dir():
+    if repository or not is_folder(folder):
         if not repository:
             raise SuiteError(
-                f"{suite}: neither a folder here nor a repository ORG/NAME",
+                f"{plain(suite, 200)}: neither a folder here nor a repository ORG/NAME",
                 hint="name a folder that `s2lct build` wrote, or a repository on the Hub",
             )
         called = repository if "@" in repository else _released(repository, wanted)

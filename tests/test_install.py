@@ -142,6 +142,8 @@ install(sys.argv[2])
     [
         ("nowhere", None, "nowhere"),
         ("a/b/c", None, "a/b/c"),
+        ("~nobody-here/suite", None, "~nobody-here/suite"),
+        ("a" * 300, None, "aaa…"),
         ("{suite}", "3.0.0", "3.0.0"),
         ("{suite}", "3", "--version 3"),
         ("{broken}", None, "SHA-256"),
