@@ -220,6 +220,10 @@ def test_broken_files_are_one_error_that_names_file_and_row(
     assert expected in problem
 
 
+def test_a_name_too_long_for_any_file_is_one_error() -> None:
+    assert "cannot be read as csv" in error_of(f"csv:{'a' * 300}").problem
+
+
 # Corpora as people have them
 
 

@@ -16,7 +16,7 @@ from s2lct.builder.corpus.collect import MAX_WORDS, Corpus, corpus_of
 from s2lct.builder.language.natural_text import natural
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError, ScoringError
-from s2lct.files import is_here
+from s2lct.files import is_folder, is_here
 from s2lct.hub_calls import reason_of
 from s2lct.labels import (
     LABELS,
@@ -76,7 +76,7 @@ class Columns:
 def read_files(kind: FileKind, path: Path, columns: Columns) -> Corpus:
     """Read rows of a file, or of the files of a folder as if they were one."""
     files = [path]
-    if path.is_dir():
+    if is_folder(path):
         of_kind = (*path.glob(f"[!.]*.{kind}"), *path.glob(f"[!.]*.{kind}.gz"))
         files = sorted(file for file in of_kind if file.is_file())
     if not files:

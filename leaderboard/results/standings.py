@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from s2lct.errors import ScoringError
-from s2lct.files import sha256_of
+from s2lct.files import is_folder, sha256_of
 from s2lct.hub_calls import reason_of
 from s2lct.leaderboard.results.comparison import holm, pair_tests, winner
 from s2lct.leaderboard.results.hub_results import on_hub, snapshot
@@ -85,7 +85,7 @@ def collect(
     Raises:
         ScoringError: there is nothing at ``source``, or nothing usable.
     """
-    is_here = Path(source).is_dir() and not on_hub(str(source))
+    is_here = is_folder(Path(source)) and not on_hub(str(source))
     folder = Path(source) if is_here else snapshot(str(source))
     known, wanted = Suites(suites), {suite.fingerprint for suite in suites}
     found: dict[str, dict[tuple[str, ...], tuple[Path, Scored]]] = {}
