@@ -136,20 +136,21 @@ class ChatClient:
         Raises:
             ChatServerError: the server refuses it, or does not answer however often it is asked.
         """
+        options = self.options  # another thread may replace them meanwhile
         while True:
             request = {"messages": [{"role": "user", "content": question}], "model": self.model}
-            response = self._response(json.dumps(request | self.options).encode())
+            response = self._response(json.dumps(request | options).encode())
             if response.status == 200:
                 answer = self._answer_in(response.content)
                 self._has_answered = True
                 return answer
             fault = self._fault_in(response)
             name = next((n for n in _REPLACED if re.search(rf"\b{n}\b", fault)), None)
-            if response.status != 400 or name not in self.options:
+            if response.status != 400 or name not in options:
                 raise ChatServerError(self.shown(fault))
-            value = self.options.pop(name)
-            if other := _REPLACED[name]:
-                self.options[other] = value
+            replaced = {_REPLACED[name]: options[name]} if _REPLACED[name] else {}
+            options = {n: value for n, value in options.items() if n != name} | replaced
+            self.options = options
 
     def shown(self, said: object) -> str:
         """Words of a server on one line; it may echo the key that it was sent."""

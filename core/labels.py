@@ -47,6 +47,8 @@ _STAR_SIGNS = re.compile(r"([★⭐]{1,5})[☆]*")
 _STAR_WORDS = {"one": 1.0, "two": 2.0, "three": 3.0, "four": 4.0, "five": 5.0}
 _WHOLE_NUMBER = re.compile(r"([+-]?\d{1,15})\.0+")
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
+_NO_VALUE = ("nan", "NaT", "<NA>")
+"""What pandas has in a cell that is empty, as text."""
 _MOST_SHOWN, _LONGEST_SHOWN = 5, 60
 KNOWN_MODELS = {
     "textattack/bert-base-uncased-SST-2": COLUMNS[2],
@@ -79,9 +81,9 @@ def plain_name(written: str) -> str:
 
 def written_label(cell: object) -> str:
     """A cell of a table as the label that is written in it: 1.0 is ``1``, an empty one ``""``."""
-    if cell is None or cell != cell:  # NaN, as pandas writes a cell that is empty
-        return ""
     text = str(cell).strip()
+    if cell is None or (text in _NO_VALUE and not isinstance(cell, str)):
+        return ""
     whole = _WHOLE_NUMBER.fullmatch(text)
     return whole[1] if whole else text
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 from typer.testing import CliRunner
 
@@ -210,3 +211,9 @@ def test_a_table_that_says_twice_which_labels_pass_is_refused(tmp_path: Path) ->
     path.write_text("text,label,gold\nIt sings.,positive,negative\n")
     with pytest.raises(ScoringError, match="label and gold"):
         load_suite(f"csv:{path}")
+
+
+@pytest.mark.parametrize("cell", [None, float("nan"), pandas.NaT, pandas.NA])
+def test_what_pandas_has_in_an_empty_cell_is_no_label(cell: object) -> None:
+    assert written_label(cell) == ""
+    assert written_label("nan") == "nan"
