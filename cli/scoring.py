@@ -57,7 +57,7 @@ def show_scores(scores: score_models.Scores, *, format: Format = "table") -> Non
             )
     if scores.failed:
         raise ScoringError(
-            f"{len(scores.failed)} models could not be scored: {', '.join(scores.failed)}",
+            f"could not be scored: {', '.join(scores.failed)}",
             hint=("the others' results are written; " if scores.files else "")
             + "mend what is told above and score these again",
         )

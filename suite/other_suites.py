@@ -95,6 +95,8 @@ def rows_of_file(path: Path, kind: str = "") -> list[Located]:
             if len(content) > _MOST_UNPACKED_BYTES:
                 raise ValueError(f"unpacks to more than {_MOST_UNPACKED_BYTES >> 20} MiB")
         return list(reader(path, content))
+    except FileNotFoundError as error:
+        raise ScoringError(f"{path}: there is no such file", hint="check the path") from error
     except (*_BROKEN, csv.Error) as error:
         why = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise ScoringError(
