@@ -241,6 +241,11 @@ def test_gate_takes_the_newest_result_of_a_model_and_names_the_older(
     second.unlink()
     with pytest.warns(S2lctWarning, match=third.name):
         assert newest_result(out) == first
+    # Asked otherwise, it is no older result of the same model.
+    other = json.loads(first.read_text())
+    first.write_text(json.dumps(other | {"model": other["model"] | {"dtype": "bfloat16"}}))
+    with pytest.raises(ScoringError, match="several models"):
+        newest_result(out)
     CliRunner().invoke(app, ["score", "vader", *asked, "--out", str(out)])
     done = CliRunner().invoke(app, gate)
     assert done.exit_code == 2 and "several models" in done.output

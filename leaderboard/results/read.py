@@ -24,6 +24,7 @@ from s2lct.hub_calls import repository_meant
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
+from s2lct.leaderboard.models.record import stands_apart
 from s2lct.leaderboard.results.record import FORMAT, LONGEST_NAME, Result, faults_of_words
 from s2lct.leaderboard.scoring import score
 from s2lct.leaderboard.scoring.figures import flipping_words, references
@@ -118,11 +119,12 @@ def newest_result(path: Path) -> Path:
     if len(files) == 1:
         return files[0]
     results = {file: read_result(file) for file in files}
-    models = {(of.model.name, of.model.options.prompt) for of in results.values()}
+    records = [result.model for result in results.values()]
+    models = {(of.name, stands_apart(of), of.endpoint.url if of.endpoint else "") for of in records}
     if len(models) > 1:
         raise ScoringError(
             f"{path}: holds results of several models ({_listed(files)})",
-            hint="name one file; a model that was asked with several prompts has one of each",
+            hint="name one file; a model has one of each prompt, label map or type of numbers",
         )
     # Dates have whole seconds.
     *older, newest = sorted(files, key=lambda file: (results[file].moment, file.stat().st_mtime_ns))
