@@ -18,7 +18,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from s2lct.errors import BuildError, S2lctWarning
 from s2lct.files import as_json_lines, check_file_out, sha256_of, write_bytes
@@ -46,7 +46,7 @@ class Annotation(BaseModel):
 
     Attributes:
         id: content id of the text: a sentence, an extension of one, or a case.
-        annotator: who read it; ``reader`` in files.
+        annotator: who read it; files before suite 4.0.0 call this ``reader``.
         protocol: version of the instructions.
         label: the sentiment that it has; ``mixed`` where readers would split.
         natural: `BEST` (2) if a fluent writer could have written every word, 1 if an editor would
@@ -58,7 +58,10 @@ class Annotation(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     id: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
-    annotator: Annotated[str, Field(min_length=1, max_length=100, alias="reader")]
+    annotator: Annotated[
+        str,
+        Field(min_length=1, max_length=100, validation_alias=AliasChoices("annotator", "reader")),
+    ]
     protocol: Annotated[str, Field(max_length=40)] = PROTOCOL
     label: Answer
     natural: Annotated[int, Field(ge=0, le=BEST)]
@@ -226,7 +229,7 @@ def read_file(path: Path) -> list[Annotation]:
         faults = (each.removeprefix(f"{number}.") for each in faults_in(error))
         raise BuildError(
             f"{rows[int(number)][0]}: {'; '.join(faults)}",
-            hint="an annotation is {id, reader, protocol, label, natural, relevant}",
+            hint="an annotation is {id, annotator, protocol, label, natural, relevant}",
         ) from error
 
 
@@ -279,7 +282,7 @@ class AnnotationFile:
         before = self.path.read_bytes() if self.path.exists() else b""
         if before and not before.endswith(b"\n"):
             before += b"\n"
-        rows = (each.model_dump(by_alias=True, exclude_none=True) for each in new)
+        rows = (each.model_dump(exclude_none=True) for each in new)
         write_bytes(self.path, before + as_json_lines(rows).encode())
         self.all += new
         self.annotations = Annotations(self.all, self._marks_allowed)

@@ -19,10 +19,10 @@ NEVER_MASKED = frozenset({"NNP", "NNPS", "UH", "FW"})
 NO_WORD_OF_LETTERS = frozenset({"POS"})
 """Tags that no word of letters has."""
 MOST = 1_000_000
-SUITE_VERSION = "3.0.0"
-"""Of the suites of the embedded corpus and of SST; the card says what changed since 2.0.0."""
+SUITE_VERSION = "4.0.0"
+"""Of the suites of the embedded corpus and of SST; the card says what changed since 3.0.0."""
 SUBJECTIVITY = "nltk:subjectivity"
-SHIPPED_ANNOTATIONS = Path(__file__).parent / "data" / "verdicts" / "sst.parquet"
+SHIPPED_ANNOTATIONS = Path(__file__).parent / "data" / "annotations" / "sst.parquet"
 REFUSED_ANNOTATIONS = SHIPPED_ANNOTATIONS.parent / "refused" / "sst.parquet"
 """Of the repository: a package does not have it, since no build needs it."""
 Count = Annotated[int, Field(ge=1, le=MOST)]

@@ -59,8 +59,8 @@ def build_suite(config: BuildConfig) -> dict[str, dict[str, int]]:
     if config.overwrite or not (out / SUITE_FILE).is_file():
         check_only_ours(out, files_of_suite(out), option="--out")
     inputs = read_inputs(config)
-    verdicts = {"verdicts": [sha256_of(path) for path in config.annotation_files]}
-    inputs = replace(inputs, recorded=inputs.recorded | verdicts)
+    annotations = {"annotations": [sha256_of(path) for path in config.annotation_files]}
+    inputs = replace(inputs, recorded=inputs.recorded | annotations)
     with locked(out):
         if (described := _built_before(inputs.config, out, inputs.recorded)) is not None:
             # JSON keeps names in alphabetical order, the table in that of the capabilities.

@@ -19,9 +19,9 @@ from s2lct.labels import LABELS
 from s2lct.suite.tables import CONTRAST
 from s2lct.suite.write import write_suite_files
 
-COUNTED = {"seeds": "seed", "expansions": "expansion", "counterparts": CONTRAST}
+COUNTED = {"seeds": "seed", "expansions": "expansion", "contrasts": CONTRAST}
 """What ``suite.json`` counts of each capability, and the kind of rows that it is."""
-COLUMNS = ("sentences_found", "seeds", "expansions_tried", "expansions", "counterparts")
+COLUMNS = ("sentences_found", "seeds", "expansions_tried", "expansions", "contrasts")
 """All that it counts, in the order of the closing table."""
 
 
@@ -96,7 +96,7 @@ def _row(case: Seed | Expansion, seed: Seed, annotations: Annotations | None) ->
             "score": round(extension.score, 2) if extension.origin == "masked" else None,
             "origin": extension.origin,
         }
-    return row | {"verdicts": _annotations(annotations, case.id, used)}
+    return row | {"annotations": _annotations(annotations, case.id, used)}
 
 
 def _annotations(
@@ -107,7 +107,7 @@ def _annotations(
         return []
     parts = [("case", case), *(("sentence", sentence_id(text)) for text in sentences)]
     return [
-        {"of": part, "reader": each.annotator, "natural": each.natural}
+        {"of": part, "annotator": each.annotator, "natural": each.natural}
         for part, id in parts
         for each in annotations.of(id)
     ]
@@ -143,7 +143,7 @@ def _row_of(seed: Seed) -> dict[str, Any]:
         "inserted": [],
         "score": None,
         "origin": "",
-        "verdicts": [],
+        "annotations": [],
     }
 
 

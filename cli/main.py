@@ -86,7 +86,6 @@ def show_build(built: commands.Built) -> None:
 _IN_WORDS = {
     "sentences_found": "sentences\nfound",
     "expansions_tried": "expansions\ntried",
-    "counterparts": "contrasts",
 }
 
 

@@ -32,7 +32,7 @@ _PACKAGE = "package/"
 _PARTS = ("analysis", "builder", "cards", "dataset_script", "leaderboard", "suite")
 _SHIPPED = (".py", ".jinja", ".json", ".yaml", "py.typed")
 # Weights and annotations are for building suites, not for scoring on them.
-_LEFT_OUT = ("weights", "verdicts", "__pycache__")
+_LEFT_OUT = ("weights", "annotations", "__pycache__")
 _REQUIREMENTS = (
     "datasets evaluate huggingface-hub jinja2 numpy pyarrow pydantic pyyaml rich safetensors scipy "
     "textblob torch transformers typer vaderSentiment"

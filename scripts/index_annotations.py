@@ -56,7 +56,7 @@ from s2lct.files import write_bytes
 COLUMNS = pa.schema(
     [
         ("id", pa.string()),
-        ("reader", pa.dictionary(pa.int8(), pa.string())),
+        ("annotator", pa.dictionary(pa.int8(), pa.string())),
         ("label", pa.dictionary(pa.int8(), pa.string())),
         ("natural", pa.int8()),
         ("relevant", pa.bool_()),
@@ -125,7 +125,7 @@ def part_annotations() -> None:
         is_natural = natural[each.id] >= LEAST_ANNOTATORS
         parts[SHIPPED_ANNOTATIONS if is_natural else REFUSED_ANNOTATIONS].append(each)
     for path, some in parts.items():
-        rows = [each.model_dump(by_alias=True, exclude_defaults=True) for each in some]
+        rows = [each.model_dump(exclude_defaults=True) for each in some]
         packed = pa.BufferOutputStream()
         pq.write_table(pa.Table.from_pylist(rows, COLUMNS), packed, compression="zstd")
         write_bytes(path, packed.getvalue().to_pybytes())

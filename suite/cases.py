@@ -15,6 +15,7 @@ from s2lct.hub_calls import causes_of, is_hub_id, reason_of, repository_meant
 from s2lct.labels import is_integer
 from s2lct.plain_text import did_you_mean, plain
 from s2lct.suite.capability_ids import chosen, natural_order
+from s2lct.suite.former_names import with_present_names
 from s2lct.suite.other_suites import CHECKLIST, SUITE_FORMS, TABLES, is_spec, rows_of_spec
 from s2lct.suite.read import read_suite
 from s2lct.suite.tables import (
@@ -45,8 +46,7 @@ class Case:
     Attributes:
         id: the row's id.
         capability: ``LC1`` …
-        kind: ``seed`` or ``expansion``, or ``counterpart`` for a contrast, which is in no failure
-            rate.
+        kind: ``seed``, ``expansion``, or ``contrast``, which is in no failure rate.
         seed_id: its own id for a seed.
         text: the sentence.
         passes: label ids (0 negative, 1 neutral, 2 positive) that pass.
@@ -359,7 +359,9 @@ def rows_in(data: Any) -> Iterator[Any]:
 
 def _of_others(name: str, rows: Sequence[Any]) -> SuiteCases:
     """A suite whose rows come without a ``suite.json``."""
-    typed = typed_rows(rows)
+    typed = typed_rows(
+        [with_present_names(row) if isinstance(row, Mapping) else row for row in rows]
+    )
     if faults := faults_of_rows([("", "", typed)], built=False):
         more = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""
         raise ScoringError(

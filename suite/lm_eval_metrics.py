@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-CONTRAST = "counterpart"
+CONTRAST = "contrast"
 
 
 def likeliest(row: Mapping[str, Any], results: Sequence[tuple[float, bool]]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -22,6 +22,12 @@ from s2lct.files import regular_bytes
 from s2lct.identity import SEMANTIC_VERSION
 from s2lct.plain_text import ShortRepr, plain
 from s2lct.suite.capability_ids import ID_PATTERN, is_capability_id
+from s2lct.suite.former_names import (
+    description_with_present_names,
+    former_fingerprints,
+    former_schema,
+    with_present_names,
+)
 from s2lct.suite.tables import (
     SHOWN,
     SUITE_FILE,
@@ -29,10 +35,12 @@ from s2lct.suite.tables import (
     Row,
     arrow_schema,
     faults_of_rows,
-    former_fingerprint,
     read_table,
     rows_fingerprint,
 )
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _MOST_DESCRIPTION_BYTES = 16 << 20
 _MOST_FILE_BYTES = 512 << 20
@@ -104,11 +112,13 @@ class WrittenSuite(ShortRepr):
         folder: where it lies.
         described: the contents of its ``suite.json``.
         rows: by config, without ``all``, in the suite's order.
+        has_former_names: whether its files have the columns of before 4.0.0.
     """
 
     folder: Path
     described: dict[str, Any]
     rows: dict[str, list[Row]] = field(repr=False)
+    has_former_names: bool = False
 
     @property
     def version(self) -> str:
@@ -147,17 +157,20 @@ def examine(folder: Path) -> tuple[WrittenSuite, list[str]]:
     files = described["files"]
     faults: list[str] = []
     rows_of: dict[str, list[Row]] = {}
+    has_former_names = False
     for name in (each["id"] for each in described["capabilities"] if each["id"] in files):
         try:
-            rows_of[name] = _rows_in(folder, files[name])
+            table = _table_in(folder, files[name])
+            has_former_names |= table.schema.equals(former_schema())
+            rows_of[name] = [with_present_names(row) for row in table.to_pylist()]
         except (OSError, ValueError) as error:
             missing = isinstance(error, FileNotFoundError)
             faults.append(f"{files[name]['path']}: {'is missing' if missing else _why(error)}")
-    suite = WrittenSuite(folder, described, rows_of)
+    suite = WrittenSuite(folder, described, rows_of, has_former_names)
     tables = ((files[name]["path"], name, rows) for name, rows in rows_of.items())
     faults += faults_of_rows(tables, built=True)
     stated = described["fingerprint"]
-    if not faults and stated not in (suite.fingerprint, former_fingerprint(suite.all_rows)):
+    if not faults and stated not in {suite.fingerprint, *former_fingerprints(suite.all_rows)}:
         faults.append(f"{SUITE_FILE}: the fingerprint is not that of the rows")
     return suite, faults
 
@@ -186,7 +199,7 @@ def read_description(folder: Path) -> dict[str, Any]:
             name, path = plain(name, SHOWN), plain(file.path, SHOWN)
             faults.append(f"files.{name}.path: {path} is none of a capability's files")
     _refuse(folder, [f"{SUITE_FILE}: {what}" for what in faults])
-    return described
+    return description_with_present_names(described)
 
 
 def _refuse(folder: Path, faults: Sequence[str]) -> None:
@@ -198,7 +211,7 @@ def _refuse(folder: Path, faults: Sequence[str]) -> None:
         )
 
 
-def _rows_in(folder: Path, file: Mapping[str, Any]) -> list[Row]:
+def _table_in(folder: Path, file: Mapping[str, Any]) -> pa.Table:
     """A file's rows; a ValueError where they are none of a suite, or would be too many."""
     import pyarrow as pa
 
@@ -210,12 +223,11 @@ def _rows_in(folder: Path, file: Mapping[str, Any]) -> list[Row]:
         table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError, OverflowError) as error:
         raise ValueError(f"is no Parquet file that can be read ({_why(error)})") from error
-    if not table.schema.equals(arrow_schema()):
+    if not any(table.schema.equals(schema()) for schema in (arrow_schema, former_schema)):
         raise ValueError("the columns are not those of a suite")
     if table.num_rows != file["rows"]:
         raise ValueError(f"{table.num_rows} rows, suite.json says {file['rows']}")
-    rows: list[Row] = table.to_pylist()
-    return rows
+    return table
 
 
 def _why(error: BaseException) -> str:

@@ -24,8 +24,10 @@ FormName = Literal["fluent", "paper"]
 SPLIT = "test"
 KINDS = ("seed", "expansion")
 """The kinds of cases that a failure rate counts."""
-CONTRAST = "counterpart"
+CONTRAST = "contrast"
 """A row that is a case, changed so that no label passes both; its ``seed_id`` names the case."""
+FORMER_CONTRAST = "counterpart"
+"""The same before suite 4.0.0. Ids are still made with it, so that no id has changed."""
 ORIGINS = ("masked", "phrase", "attested", "synonym")
 ALL = "all"
 Row = dict[str, Any]
@@ -64,15 +66,26 @@ COLUMNS: dict[str, Any] = {
     "inserted": [{"word": "string", "tag": "string", "start": "int32", "end": "int32"}],
     "score": "float64",
     "origin": "string",
-    "verdicts": [{"of": "string", "reader": "string", "natural": "int32"}],
+    "annotations": [{"of": "string", "annotator": "string", "natural": "int32"}],
 }
 """The columns of a suite and their types: a list is of one type, a mapping has named parts."""
 
 
-def arrow_schema() -> pa.Schema:
-    """The columns as Arrow has them, and what `datasets` reads its features from.
+def case_id(kind: str, capability: str, text: str) -> str:
+    """The id of a case or contrast: 16 hexadecimal digits that follow from these three."""
+    return content_id(FORMER_CONTRAST if kind == CONTRAST else kind, capability, text)
 
-    `datasets` itself takes long to import.
+
+def arrow_schema() -> pa.Schema:
+    """The Arrow schema of a suite's files."""
+    return schema_of(COLUMNS)
+
+
+def schema_of(columns: Mapping[str, Any]) -> pa.Schema:
+    """Columns as Arrow has them, with the features for `datasets`, which takes long to import.
+
+    Args:
+        columns: types by name, as in `COLUMNS`.
     """
     import pyarrow as pa
 
@@ -83,9 +96,9 @@ def arrow_schema() -> pa.Schema:
             return pa.struct([(name, arrow_type(part)) for name, part in kind.items()])
         return pa.type_for_alias("int64" if kind == "label" else kind)
 
-    described = json.dumps({"info": {"features": _described(COLUMNS)}})
-    columns = [(name, arrow_type(kind)) for name, kind in COLUMNS.items()]
-    return pa.schema(columns, {"huggingface": described})
+    described = json.dumps({"info": {"features": _described(columns)}})
+    fields = [(name, arrow_type(kind)) for name, kind in columns.items()]
+    return pa.schema(fields, {"huggingface": described})
 
 
 def _described(kind: Any) -> dict[str, Any]:
@@ -155,12 +168,15 @@ def reading_of(table_rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """How far cases were read, and by whom.
 
     Returns:
-        ``read``: how many cases were read, whole or the sentences in them; ``readers``: for each
-        annotator by name, of how many cases they read something.
+        ``read``: how many cases were read, whole or the sentences in them; ``annotators``: for
+        each by name, of how many cases they read something.
     """
-    names = [{found["reader"] for found in row.get("verdicts") or ()} for row in table_rows]
-    readers = Counter(name for of_row in names for name in of_row)
-    return {"read": sum(map(bool, names)), "readers": dict(sorted(readers.items()))}
+    names = [
+        {annotation["annotator"] for annotation in row.get("annotations") or ()}
+        for row in table_rows
+    ]
+    annotators = Counter(name for of_row in names for name in of_row)
+    return {"read": sum(map(bool, names)), "annotators": dict(sorted(annotators.items()))}
 
 
 def example_of(table_rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -201,11 +217,6 @@ def rows_fingerprint(rows: Iterable[Mapping[str, Any]]) -> str:
     differ in their last digits by processor.
     """
     return fingerprint_of(sorted(fingerprint_of(_identity(row)) for row in rows))
-
-
-def former_fingerprint(rows: Iterable[Mapping[str, Any]]) -> str:
-    """What suites of version 3.0.0 say their fingerprint is; nothing is identified by it now."""
-    return fingerprint_of([[row["id"], row["text"], row["labels"]] for row in rows])
 
 
 def _identity(row: Mapping[str, Any]) -> list[Any]:
@@ -307,7 +318,7 @@ def _faults(row: Row, *, built: bool) -> Iterator[str]:
         return
     if not _is_whole(row, COLUMNS):
         yield "it, a source or an inserted word lacks something"
-    elif row["id"] != content_id(row["kind"], row["capability"], text):
+    elif row["id"] != case_id(row["kind"], row["capability"], text):
         yield "its id is not the hash of its capability and text"
     if any(category(letter) == "Cc" for letter in text):
         yield "its text has control characters"

@@ -63,7 +63,10 @@ class Version(NamedTuple):
 
 
 def compare(
-    before: Mapping[str, Sequence[Row]], after: Mapping[str, Sequence[Row]]
+    before: Mapping[str, Sequence[Row]],
+    after: Mapping[str, Sequence[Row]],
+    *,
+    columns_renamed: bool = False,
 ) -> tuple[Bump, list[str]]:
     """Compare two versions of a suite, rows by config: the bump that is due, and the changes."""
     old, new = _by_id(before), _by_id(after)
@@ -71,6 +74,7 @@ def compare(
     redefined = [now for was, now in kept if _identity(was) != _identity(now)]
     described_anew = [now for was, now in kept if was != now and _identity(was) == _identity(now)]
     spoiling = [
+        *(["columns renamed: contrast, annotations, annotator"] if columns_renamed else []),
         *(f"capability {name} removed" for name in before if name not in after),
         *_counts([row for id, row in old.items() if id not in new], "removed"),
         *_counts(redefined, "relabelled or redefined"),

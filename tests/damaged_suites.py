@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from damage import damaged_file, damaged_tree
 
 from s2lct.files import sha256_of
+from s2lct.suite.former_names import former_schema
 from s2lct.suite.read import read_suite
 from s2lct.suite.tables import ORIGINS, SUITE_FILE, reading_of, rows_fingerprint, table_of
 
@@ -51,10 +52,10 @@ def mend(folder: Path, *, fingerprint: bool = True) -> None:
         suite["files"][name]["bytes"] = path.stat().st_size
         origins = (row.get("origin") for row in rows if row.get("kind") == "expansion")
         suite["files"][name]["origins"] = Counter(one for one in origins if one in ORIGINS)
-        for kind in ("seed", "expansion", "counterpart"):
+        for kind in ("seed", "expansion", "contrast"):
             count = sum(row.get("kind") == kind for row in rows)
             suite["counts"][name][f"{kind}s"] = count
-    if every and all("verdicts" in row for row in every):
+    if every and all("annotations" in row for row in every):
         suite["reading"] = reading_of(every)
     if fingerprint:
         with suppress(LookupError, TypeError):  # rows that lack something have none
@@ -74,6 +75,33 @@ def rewrite(folder: Path, name: str, change: Callable[[Rows], object]) -> None:
     """Change rows of a config so that no hash and no count shows it."""
     change_rows(folder, name, change)
     mend(folder)
+
+
+def former_row(row: dict[str, Any]) -> dict[str, Any]:
+    """A row as suites before 4.0.0 had it."""
+    former = {name: cell for name, cell in row.items() if name != "annotations"}
+    kind = "counterpart" if row["kind"] == "contrast" else row["kind"]
+    verdicts = [
+        {"of": a["of"], "reader": a["annotator"], "natural": a["natural"]}
+        for a in row["annotations"]
+    ]
+    return former | {"kind": kind, "verdicts": verdicts}
+
+
+def write_former_suite(suite: Path, folder: Path, fingerprint: str) -> None:
+    """Write a built suite as it would have been written before 4.0.0."""
+    shutil.copytree(suite, folder)
+    written = described(folder)
+    for name, file in written["files"].items():
+        path = folder / file["path"]
+        rows = [former_row(row) for row in pq.read_table(path).to_pylist()]
+        table = pa.Table.from_pylist(rows, schema=former_schema())
+        pq.write_table(table, path, compression="zstd", store_schema=True)
+        file["sha256"] = sha256_of(path)
+        counts = written["counts"][name]
+        counts["counterparts"] = counts.pop("contrasts")
+    written["reading"] = {"read": 0, "readers": {}}
+    describe(folder, written | {"fingerprint": fingerprint, "version": "3.0.0"})
 
 
 def edited_suite(

@@ -68,7 +68,7 @@ read.load_suite = _load_suite  # type: ignore[attr-defined]
 
 
 def in_order(of: SuiteCases) -> list[Case]:
-    """Rows as a suite has them: counterparts behind their seeds."""
+    """Rows as a suite has them: contrasts behind their seeds."""
     behind = {case.seed_id: case for case in of.contrasts}
     return [
         row
@@ -79,10 +79,10 @@ def in_order(of: SuiteCases) -> list[Case]:
 
 
 def made_suite(
-    cases: Sequence[Case], counterparts: Sequence[Case] = (), version: str = "1.0.0"
+    cases: Sequence[Case], contrasts: Sequence[Case] = (), version: str = "1.0.0"
 ) -> SuiteCases:
     """Cases as a suite, with the fingerprint of their rows."""
-    suite = SuiteCases("mine", version, "", tuple(cases), contrasts=tuple(counterparts))
+    suite = SuiteCases("mine", version, "", tuple(cases), contrasts=tuple(contrasts))
     rows = [[case.id, case.text, sorted(case.passes)] for case in in_order(suite)]
     return replace(suite, fingerprint=fingerprint_of(rows))
 

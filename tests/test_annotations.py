@@ -92,7 +92,7 @@ def test_a_trap_is_a_text_with_three_words_turned_round(items: list[Item], seed:
         assert len(traps) >= 2
 
 
-def test_the_verdicts_of_a_careless_reader_do_not_count() -> None:
+def test_the_annotations_of_a_careless_annotator_do_not_count() -> None:
     def file_of(passed: int, traps: int) -> list[Annotation]:
         own = [annotation(id, "a") for id in IDS]
         return own + [
@@ -120,7 +120,7 @@ def test_a_file_is_added_to(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["text,label\nDull.,0", '{"id": 1}\n', "Half a li"])
-def test_a_file_that_is_none_of_verdicts_stays_as_it_is(tmp_path: Path, content: str) -> None:
+def test_a_file_that_is_none_of_annotations_stays_as_it_is(tmp_path: Path, content: str) -> None:
     path = tmp_path / "reviews.csv"
     path.write_text(content)
     with pytest.raises(S2lctError, match=r"reviews\.csv.* line 1"):

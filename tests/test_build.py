@@ -124,7 +124,7 @@ def test_the_paper_form(corpus_path: Path, tmp_path: Path) -> None:
 
 def test_a_suite_that_nobody_annotated_says_so(suite_folder: Path, corpus_path: Path) -> None:
     described = read_suite(suite_folder).described
-    assert described["reading"] == {"read": 0, "readers": {}}
+    assert described["reading"] == {"read": 0, "annotators": {}}
     assert "**Not read.**" in (suite_folder / "README.md").read_text()
     sizes = ("--seeds", 4, "--masks", 20, "--expansions", 4)
     done = run("--corpus", f"csv:{corpus_path}", "--out", suite_folder, *sizes)
@@ -188,9 +188,9 @@ def test_annotations_hold_beside_a_capability_of_ones_own(tmp_path: Path) -> Non
         assert ("LC12" in done.output) == (name == "both")
         rows[name] = read_suite(tmp_path / name).rows
     assert rows["both"]["LC2"] == rows["alone"]["LC2"]
-    assert all(row["verdicts"] for row in rows["both"]["LC2"])
+    assert all(row["annotations"] for row in rows["both"]["LC2"])
     assert rows["both"]["LC12"]
-    assert not any(row["verdicts"] for row in rows["both"]["LC12"])
+    assert not any(row["annotations"] for row in rows["both"]["LC12"])
 
 
 SMALL = {"masks": 5, "capabilities": ("LC2", "LC4", "LC8")}

@@ -145,7 +145,7 @@ def test_nothing_that_others_supply_becomes_markup(suite_folder: Path) -> None:
     corpus = dict.fromkeys(("description", "name", "licence"), HOSTILE)
     suite["corpus"] |= corpus
     suite["options"] |= dict.fromkeys(("mlm", "parser", "tagger"), HOSTILE)
-    suite["reading"] = {"read": 1, "readers": {HOSTILE: 1}}
+    suite["reading"] = {"read": 1, "annotators": {HOSTILE: 1}}
     for capability in suite["capabilities"]:
         capability |= dict.fromkeys(("title", "expectation"), HOSTILE)
     seed = {"id": "a", "kind": "seed", "text": HOSTILE, "labels": [0]}

@@ -54,7 +54,7 @@ def always_neutral(suite: SuiteCases) -> Outcomes:
 
 
 def right(suite: SuiteCases) -> Outcomes:
-    """Answers every case and every counterpart rightly."""
+    """Answers every case and every contrast rightly."""
     return answering(suite, lambda case: min(case.passes), "org/right")
 
 
@@ -84,7 +84,7 @@ def test_a_model_that_always_says_neutral_passes_two_labels_and_is_not_consisten
 
 def test_an_expansion_has_the_contrast_of_its_seed_with_the_same_words(suite_folder: Path) -> None:
     rows = {row["id"]: row for some in read_suite(suite_folder).rows.values() for row in some}
-    contrasts = {row["seed_id"]: row for row in rows.values() if row["kind"] == "counterpart"}
+    contrasts = {row["seed_id"]: row for row in rows.values() if row["kind"] == "contrast"}
     expansions = [row for row in rows.values() if row["kind"] == "expansion"]
     found = [(row, contrasts[row["id"]]) for row in expansions if row["id"] in contrasts]
     assert found
@@ -96,7 +96,7 @@ def test_an_expansion_has_the_contrast_of_its_seed_with_the_same_words(suite_fol
 
 
 @given(data=st.data())
-def test_the_share_is_of_seeds_that_pass_with_their_counterparts(
+def test_the_share_is_of_seeds_that_pass_with_their_contrasts(
     suite_folder: Path, data: st.DataObject
 ) -> None:
     suite = load_suite(suite_folder).select(["LC4"])
@@ -123,7 +123,7 @@ def answering_ids(suite: SuiteCases, said: dict[str, int]) -> Outcomes:
     return score(Function(lambda _: predictions, "org/drawn", None), suite)
 
 
-def test_a_submission_answers_the_counterparts_too(suite: SuiteCases, tmp_path: Path) -> None:
+def test_a_submission_answers_the_contrasts_too(suite: SuiteCases, tmp_path: Path) -> None:
     vader = score(load_classifier("vader"), suite)
     honest = check(write_result(vader, tmp_path), suite, rescore=True)
     assert honest.accepted and honest.rescored == len(suite.with_contrasts)
@@ -154,7 +154,7 @@ def test_a_comparison_shows_and_tests_consistency(suite: SuiteCases, tmp_path: P
 def rows(suite_folder: Path) -> list[Row]:
     """Rows of LC4, each of whose seeds has a contrast."""
     found = read_suite(suite_folder).rows["LC4"]
-    assert {row["kind"] for row in found} == {"seed", "expansion", "counterpart"}
+    assert {row["kind"] for row in found} == {"seed", "expansion", "contrast"}
     return found
 
 

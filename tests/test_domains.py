@@ -104,7 +104,7 @@ def test_no_film_word_in_a_suite_of_batteries(name: str, batteries: Path, tmp_pa
     build_suite(config_for(batteries, tmp_path / "suite", domain=name, capabilities=some, masks=6))
     assert verify_suite(tmp_path / "suite") == []
     rows = rows_in(tmp_path / "suite")
-    assert {row["kind"] for row in rows} == {"seed", "expansion", "counterpart"}
+    assert {row["kind"] for row in rows} == {"seed", "expansion", "contrast"}
     texts = [row["text"] for row in rows]
     assert not [text for text in texts if OF_FILMS.search(text)]
     words = set(re.findall(r"[\w-]+", " ".join(texts).lower()))

@@ -36,7 +36,7 @@ CASES = tuple(
     for kind in ("seed", "expansion")
 )  # fmt: skip
 CONTRASTS = tuple(
-    Case(f"LC4-{n}-other", "LC4", "counterpart", f"LC4-{n}-seed", f"Other {n}.", frozenset({0}))
+    Case(f"LC4-{n}-other", "LC4", "contrast", f"LC4-{n}-seed", f"Other {n}.", frozenset({0}))
     for n in range(SEEDS)
 )
 SUITE = made_suite(CASES, CONTRASTS)
@@ -57,7 +57,7 @@ def outcomes_of(
 
     def wrong(case: Case) -> bool:
         number = int(case.id.split("-")[1])
-        if case.kind == "counterpart":
+        if case.kind == "contrast":
             return number in wrong_sides
         return number in failing.get(case.capability, ())
 

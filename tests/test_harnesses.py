@@ -293,7 +293,7 @@ def test_a_model_behind_an_endpoint_has_the_same_figures_in_every_harness(
         monkeypatch.setenv("LOCAL_BASE_URL", server.base_url)
         outcomes = score(EndpointModel("rule", LabelPrompt(PROMPTS[0]), server.base_url), suite)
         assert accuracies(outcomes) == pytest.approx(expected)
-        # Counterparts are asked, too, and in no failure rate.
+        # Contrasts are asked, too, and in no failure rate.
         everything = {PROMPTS[0].replace("{text}", case.text) for case in suite.with_contrasts}
         assert set(server.questions) >= everything > questions
         server.questions.clear()

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from damaged_suites import describe, described, loaded
+from damaged_suites import described, former_row, loaded, write_former_suite
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import save_tiny_classifier, tiny_classifier
@@ -28,8 +28,9 @@ from s2lct.leaderboard.results.standings import collect
 from s2lct.leaderboard.results.write import write_result
 from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import Case, families_of, load_suite
+from s2lct.suite.former_names import former_fingerprints
 from s2lct.suite.read import read_suite
-from s2lct.suite.tables import former_fingerprint, rows_fingerprint
+from s2lct.suite.tables import rows_fingerprint
 
 
 def csv_corpus(path: Path, *rows: tuple[str, ...], header: str = "text,label") -> str:
@@ -109,19 +110,23 @@ def test_every_form_of_a_suite_has_its_fingerprint(
         every.to_pandas().to_dict("records"),
         list(map(json.loads, (tmp_path / "rows.jsonl").open())),
         pq.read_table(tmp_path / "rows.parquet").to_pylist(),
-        every.remove_columns(["score", "verdicts", "masked_text", "production", "origin"]),
+        every.remove_columns(["score", "annotations", "masked_text", "production", "origin"]),
         [row | {"template": row["template"] or None} for row in rows],
     ]
     assert [load_suite(form).fingerprint for form in forms] == [true] * len(forms)
 
 
-def test_a_suite_of_the_former_rule_is_read_and_has_the_fingerprint_of_today(
+def test_a_suite_with_former_names_is_read_in_todays_names_and_has_todays_fingerprint(
     suite_folder: Path, rows: Rows, tmp_path: Path
 ) -> None:
-    older = tmp_path / "older"
-    shutil.copytree(suite_folder, older)
-    describe(older, described(older) | {"fingerprint": former_fingerprint(rows)})
-    assert read_suite(older).fingerprint == load_suite(suite_folder).fingerprint
+    former_rows = [former_row(row) for row in rows]
+    for fingerprint in former_fingerprints(rows):
+        older = tmp_path / fingerprint
+        write_former_suite(suite_folder, older, fingerprint)
+        assert read_suite(older).rows == read_suite(suite_folder).rows
+        assert load_suite(older).fingerprint == load_suite(suite_folder).fingerprint
+        assert read_suite(older).described["counts"] == described(suite_folder)["counts"]
+    assert load_suite(former_rows) == load_suite(list(rows))
 
 
 CHANGES: dict[str, Any] = {
@@ -142,7 +147,7 @@ CHANGES: dict[str, Any] = {
 }
 NO_CHANGES: dict[str, Any] = {
     "score": -9.0,
-    "verdicts": [],
+    "annotations": [],
     "production": None,
     "masked_text": "x",
     "sources.score": 0.1,

@@ -122,7 +122,7 @@ def test_the_pages_example_is_built_of_sentences_that_nobody_need_mend(tmp_path:
     build_suite(config)
     assert verify_suite(tmp_path / "out") == []
     rows = rows_in(tmp_path / "out")
-    assert {row["kind"] for row in rows} == {"seed", "expansion", "counterpart"}
+    assert {row["kind"] for row in rows} == {"seed", "expansion", "contrast"}
     for row in rows:
         assert all(is_plain_sentence(source["text"]) for source in row["sources"])
 

@@ -46,7 +46,7 @@ CASES = tuple(
     for kind in ("seed", "expansion")
 )  # fmt: skip
 CONTRASTS = tuple(
-    Case(f"LC4-{n}-other", "LC4", "counterpart", f"LC4-{n}-seed", f"Other {n}.", frozenset({0}))
+    Case(f"LC4-{n}-other", "LC4", "contrast", f"LC4-{n}-seed", f"Other {n}.", frozenset({0}))
     for n in range(12)
 )
 SUITE = made_suite(CASES, CONTRASTS)

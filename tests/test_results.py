@@ -162,7 +162,7 @@ def retabled(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
 PAIRED = made_suite(
     CASES,
     [
-        Case(f"{case.id}-other", case.capability, "counterpart", case.id, f"No {case.text}",
+        Case(f"{case.id}-other", case.capability, "contrast", case.id, f"No {case.text}",
              frozenset({0}))
         for case in CASES
     ],

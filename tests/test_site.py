@@ -137,7 +137,7 @@ def test_consistency_leads_the_board_where_there_are_contrasts(
 ) -> None:
     of = suite("2.0.0")
     others = tuple(
-        replace(case, id=f"{case.id}-c", kind="counterpart", passes=frozenset({0}))
+        replace(case, id=f"{case.id}-c", kind="contrast", passes=frozenset({0}))
         for case in of.cases
         if (case.capability, case.kind) == ("LC4", "seed")
     )

@@ -115,7 +115,7 @@ def repository(tmp_path: Path) -> Repository:
 
 def test_the_workflow_is_one_of_ours_and_runs_nothing_of_a_pull_request() -> None:
     line = STEPS[-1]["run"].splitlines()[-1].partition("s2lct ")[2]
-    parse([*line.replace('"$SUITE"', "ORG/s2lct@v3.0.0").split(), "x.json"])
+    parse([*line.replace('"$SUITE"', "ORG/s2lct@v4.0.0").split(), "x.json"])
     (trigger,) = WORKFLOW[True] if isinstance(WORKFLOW[True], list) else [WORKFLOW[True]]
     assert trigger == "pull_request_target" and WORKFLOW["permissions"] == {"contents": "read"}
     assert not [step for step in STEPS if "${{" in step["run"]]
@@ -129,7 +129,7 @@ def test_new_results_are_checked_though_main_went_on(repository: Repository) -> 
     repository.push()
     accepted, said = repository.check()
     assert accepted, said
-    assert "--suite ORG/s2lct@v3.0.0 --rescore" in said
+    assert "--suite ORG/s2lct@v4.0.0 --rescore" in said
     checked = re.findall(r"-added/(\S+)", said)
     assert {*checked} == {f"{IN}/a--b--12345678.json", "results/0123456789ab/c_d.e.json"}
     assert not repository.check(event=repository.git("rev-parse", "main"))[0]
@@ -184,7 +184,7 @@ MORE_THAN_RESULTS: dict[str, Callable[[Repository], None]] = {
     "another folder": files("results/mine/mine.json", "results/mine/mine.parquet"),
     "no folder": files("results/mine.json", "results/mine.parquet"),
     "a folder beside": files(*(name.replace("results", "suites") for name in PAIR)),
-    "a folder of a suite": files(*PAIR, "ORG/s2lct@v3.0.0/suite.json"),
+    "a folder of a suite": files(*PAIR, "ORG/s2lct@v4.0.0/suite.json"),
     "other letters": files(*(name.replace("vader", "VADER") for name in OTHERS)),
     "other letters of a folder": files(*(name.replace("9ab/v", "9AB/x") for name in OTHERS)),
     "an option": files(*pair("--out")),

@@ -33,7 +33,7 @@ def expansion(rows: Rows, **columns: Any) -> None:
 
 
 def contrast(rows: Rows, **columns: Any) -> None:
-    first(rows, "counterpart").update(columns)
+    first(rows, "contrast").update(columns)
 
 
 def new_text(row: dict[str, Any], text: str) -> None:
@@ -64,7 +64,7 @@ def use_nobodys_sentence(rows: Rows) -> None:
 
 
 def agree_with_the_seed(rows: Rows) -> None:
-    seed = seed_of(rows, first(rows, "counterpart"))
+    seed = seed_of(rows, first(rows, "contrast"))
     contrast(rows, labels=seed["labels"], label=seed["label"])
 
 
@@ -99,7 +99,7 @@ IN_THE_FLUENT: dict[str, tuple[str, Corruption]] = {
     "contrast that agrees": ("LC4", agree_with_the_seed),
     "contrast of another sentence": (
         "LC4",
-        lambda rows: first(rows, "counterpart")["sources"][0].update(used="Another one!"),
+        lambda rows: first(rows, "contrast")["sources"][0].update(used="Another one!"),
     ),
     "contrast of no seed": ("LC4", lambda rows: contrast(rows, seed_id="0" * 16)),
 }
@@ -121,7 +121,7 @@ def test_a_corrupted_row_is_named(copy: Path, name: str, corrupt: Corruption) ->
 
 def test_counts_are_those_of_the_rows(copy: Path) -> None:
     good = described(copy)
-    for column in ("seeds", "expansions", "counterparts"):
+    for column in ("seeds", "expansions", "contrasts"):
         counts = good["counts"] | {"LC4": good["counts"]["LC4"] | {column: 99}}
         describe(copy, good | {"counts": counts})
         (fault,) = verify_suite(copy)

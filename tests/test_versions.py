@@ -27,7 +27,7 @@ SUITE: Rows = {
     "LC4": [
         case(1, "LC4"),
         case(2, "LC4", "expansion", seed_id=f"{1:016x}", score=-1.5, origin="masked"),
-        case(8, "LC4", "counterpart", seed_id=f"{1:016x}"),
+        case(8, "LC4", "contrast", seed_id=f"{1:016x}"),
     ],
     "LC9": [case(3, "LC9"), case(4, "LC9", labels=[1, 2])],
 }
@@ -75,7 +75,7 @@ def test_what_comes_to_it_is_minor(change: Callable[[Rows], object], lines: list
         lambda rows: rows["LC4"][0].update(text="Another sentence."),
         lambda rows: rows["LC4"][1].update(seed_id=f"{3:016x}"),
         lambda rows: rows["LC4"][1].update(id="f" * 16),
-        lambda rows: rows["LC4"][1].update(kind="counterpart"),
+        lambda rows: rows["LC4"][1].update(kind="contrast"),
     ],
 )
 def test_what_makes_old_results_wrong_is_major(change: Callable[[Rows], object]) -> None:

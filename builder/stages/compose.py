@@ -28,10 +28,10 @@ from s2lct.builder.records import (
     Source,
 )
 from s2lct.errors import CapabilityError
-from s2lct.identity import content_id, rng_for, shuffle_key
+from s2lct.identity import rng_for, shuffle_key
 from s2lct.labels import Label
 from s2lct.plain_text import plain
-from s2lct.suite.tables import CONTRAST, without
+from s2lct.suite.tables import CONTRAST, case_id, without
 
 MOST_OF_A_SOURCE = 2
 """Seeds of a capability that one corpus sentence may be in."""
@@ -134,7 +134,7 @@ def _made(
     composed = compose(template, wording, {slot: source.parsed for slot, source in filled.items()})
     labels = template.passing({slot: source.sentence.label for slot, source in filled.items()})
     return Seed(
-        content_id(kind, capability, composed.text),
+        case_id(kind, capability, composed.text),
         capability,
         composed.text,
         labels,
@@ -355,7 +355,7 @@ def expansion_of(
         inserted.append(InsertedWord(word.word, word.tag, start, start + len(word.word)))
     if without(composed.text, [(word.start, word.end) for word in inserted]) != seed.text:
         return None
-    id = content_id(kind, seed.capability, composed.text)
+    id = case_id(kind, seed.capability, composed.text)
     return Expansion(id, seed.id, composed.text, tuple(inserted), extension, slot, extended)
 
 

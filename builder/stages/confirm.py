@@ -24,7 +24,7 @@ from s2lct.builder.records import (
 )
 from s2lct.builder.stages.mask import Filling
 from s2lct.builder.stages.search import still_meets
-from s2lct.identity import content_id
+from s2lct.suite.tables import case_id
 
 
 def confirmed_all(
@@ -284,7 +284,7 @@ def confirmed_in_paper_form(
     tagged = _tagged([extension for _, extension in candidates], tagger)
     return [
         Expansion(
-            content_id("expansion", seed.capability, extension.text),
+            case_id("expansion", seed.capability, extension.text),
             seed.id,
             extension.text,
             extension.inserted,
