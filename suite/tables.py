@@ -101,9 +101,9 @@ def schema_of(columns: Mapping[str, Any]) -> pa.Schema:
     return pa.schema(fields, {"huggingface": described})
 
 
-def _described(kind: Any) -> dict[str, Any]:
+def _described(kind: Any) -> Any:
     if isinstance(kind, list):
-        return {"feature": _described(kind[0]), "_type": "List"}
+        return [_described(kind[0])]  # the way to write a list that datasets 3 reads, too
     if isinstance(kind, dict):
         return {name: _described(part) for name, part in kind.items()}
     if kind == "label":

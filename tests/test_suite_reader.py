@@ -90,7 +90,9 @@ def test_what_is_read_is_what_was_written(suite_folder: Path) -> None:
     features |= {"labels": datasets.List(label), "label": label}
     features["sources"].feature["label"] = label
     assert every.features == features
-    assert arrow_schema().equals(features.arrow_schema, check_metadata=True)
+    assert datasets.Features.from_arrow_schema(arrow_schema()) == features
+    # Versions 3 and 4 of datasets both know a list written as a list; `List` is new in 4.
+    assert b'"List"' not in arrow_schema().metadata[b"huggingface"]
 
 
 def test_swapped_labels_are_refused_by_every_command(copy: Path, tmp_path: Path) -> None:
