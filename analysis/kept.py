@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from safetensors.numpy import load, save
 
 from s2lct.cache import Cache, predictions
-from s2lct.engines import device_here
+from s2lct.engines import current_device
 from s2lct.identity import fingerprint_of, package_fingerprint, predicting_versions
 
 Made = TypeVar("Made")
@@ -29,7 +29,7 @@ def kept(model: str, inputs: Any, adapter: TypeAdapter[Made], make: Callable[[],
     if not model:
         return make()
     source = package_fingerprint("s2lct.analysis", "s2lct.leaderboard")
-    key = fingerprint_of([source, inputs, predicting_versions(), device_here()])
+    key = fingerprint_of([source, inputs, predicting_versions(), current_device()])
     with Cache() as cache:
         found = predictions(cache, model, [key], lambda _: [(key, adapter.dump_json(make()))])
     return adapter.validate_json(found[key])
@@ -44,7 +44,7 @@ def kept_arrays(model: str, what: str, make: Callable[[], Mapping[str, Array]]) 
         make: makes them.
     """
     source = package_fingerprint("s2lct.analysis")
-    key = f"{what} {source} {predicting_versions()} {device_here()}"
+    key = f"{what} {source} {predicting_versions()} {current_device()}"
     with Cache() as cache:
         found = predictions(cache, model, [key], lambda _: [(key, save(dict(make())))])
     return load(found[key])

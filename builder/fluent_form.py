@@ -35,7 +35,7 @@ from s2lct.builder.stages import choose, compose, confirm, extend, reduce, rewor
 from s2lct.builder.stages.compose import contrast_of, contrasts_of_expansions
 from s2lct.builder.stages.mask import SUGGESTIONS
 from s2lct.builder.stages.soundness import is_sound
-from s2lct.engines import beside_each_other
+from s2lct.engines import two_at_a_time
 from s2lct.identity import shuffle_key
 from s2lct.labels import LABELS, Label
 from s2lct.progress import bar
@@ -233,7 +233,7 @@ class FluentForm:
         as many before the others have as many as it has, if they can.
         """
         progress = bar("compose", len(self.capabilities))
-        for _ in beside_each_other(self.compose, self.capabilities):
+        for _ in two_at_a_time(self.compose, self.capabilities):
             progress(1)  # what each would have by itself is known now
         seeds: dict[str, list[Seed]] = {each.id: [] for each in self.capabilities}
         most = self.inputs.config.seeds
@@ -286,7 +286,7 @@ class FluentForm:
             ordered[start : start + EXTENDED_AT_ONCE]
             for start in range(0, len(ordered), EXTENDED_AT_ONCE)
         ]
-        found = beside_each_other(lambda batch: self._confirmed(batch, tried), batches)
+        found = two_at_a_time(lambda batch: self._confirmed(batch, tried), batches)
         for batch, confirmed in zip(batches, found, strict=True):
             yield dict(zip((source.text for source in batch), confirmed, strict=True))
             progress(len(batch))

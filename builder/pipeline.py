@@ -30,7 +30,7 @@ from s2lct.builder.stages import choose, compose, confirm, search
 from s2lct.builder.stages.compose import PAIRINGS
 from s2lct.builder.stages.mask import fill, mask
 from s2lct.cache import Cache
-from s2lct.engines import Engine, InProcess, RayEngine
+from s2lct.engines import Engine, InProcess, RayEngine, ray_cluster
 from s2lct.errors import BuildError, SuiteError
 from s2lct.files import check_folder_out, check_only_ours, locked, restore, sha256_of, whole_folder
 from s2lct.identity import fingerprint_of, package_fingerprint
@@ -151,7 +151,8 @@ def kept_models(inputs: Inputs) -> Iterator[KeptModels]:
         engine: Engine[LoadedModels] = InProcess(inputs.loaded)
         if config.engine == "ray":
             make = partial(LoadedModels, config.tagger, config.parser, config.mlm)
-            engine = opened.enter_context(RayEngine(make))
+            opened.enter_context(ray_cluster())
+            engine = RayEngine(make)
         yield KeptModels(inputs.loaded, engine, opened.enter_context(Cache()))
 
 

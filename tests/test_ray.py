@@ -28,7 +28,7 @@ from tiny_models import save_tiny_classifier, save_tiny_llama
 from s2lct.builder import kept_models
 from s2lct.builder.pipeline import build_suite
 from s2lct.cache import FILE
-from s2lct.engines import Engine, InProcess, RayEngine
+from s2lct.engines import Engine, InProcess, RayEngine, ray_cluster
 from s2lct.errors import BuildError, ScoringError
 from s2lct.files import cache_folder
 from s2lct.leaderboard.commands.score_models import score_models
@@ -93,8 +93,8 @@ def test_a_build_of_which_a_worker_is_killed_writes_the_bytes_of_one_process(
 
 @pytest.fixture(scope="module")
 def engine(cluster: Any) -> Iterator[Engine[Adder]]:
-    with RayEngine(partial(Adder, 100)) as engine:
-        yield engine
+    with ray_cluster():
+        yield RayEngine(partial(Adder, 100))
 
 
 def test_everything_is_answered_once_by_all_workers(engine: Engine[Adder]) -> None:
@@ -226,7 +226,7 @@ def test_an_address_of_no_cluster_is_told(address: str, monkeypatch: pytest.Monk
         if address == "taken":
             address = "{}:{}".format(*taken.getsockname())
         monkeypatch.setenv("RAY_ADDRESS", address)
-        with pytest.raises(BuildError, match=address), RayEngine(partial(Adder, 1)):
+        with pytest.raises(BuildError, match=address), ray_cluster():
             pytest.fail("began")
 
 
@@ -241,10 +241,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 tests, folder = map(Path, sys.argv[1:])
 sys.path.insert(0, str(tests))
 import ray_asks as asks
-from s2lct.engines import RayEngine
+from s2lct.engines import RayEngine, ray_cluster
 
 try:
-    with RayEngine(partial(asks.Adder, 1)) as engine:
+    with ray_cluster():
+        engine = RayEngine(partial(asks.Adder, 1))
         given = [(number, folder) for number in range(5)]
         print(sorted(one for _, one in engine.map(asks.killed_once, given)), flush=True)
         list(engine.map(asks.held_until_there, [(1, folder, "never")]))

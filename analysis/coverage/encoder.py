@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from s2lct.analysis.judge import load_model
-from s2lct.engines import batches_at_once
+from s2lct.engines import parallel_map
 from s2lct.errors import AnalysisError
 from s2lct.leaderboard.models.network import Network, model_fingerprint
 from s2lct.progress import bar
@@ -97,7 +97,7 @@ class EncoderModel(Network):
 
     def activations(self, texts: Iterable[Text]) -> Iterator[Activations]:
         """What the model computes for each text, in their order; few are held at a time."""
-        return batches_at_once(self._computed, texts, on_cpu=self.device.type == "cpu")
+        return parallel_map(self._computed, texts, on_cpu=self.device.type == "cpu")
 
     def shown_activations(self, texts: Sequence[Text], name: str) -> Iterator[Activations]:
         """Likewise, with a bar of that name."""

@@ -31,7 +31,7 @@ from torch.nn import functional as F
 
 from s2lct.builder.models import same_lengths
 from s2lct.builder.models.minilm import MAX_PIECES, installed_encoder, installed_tokenizer
-from s2lct.engines import batches_at_once
+from s2lct.engines import parallel_map
 from s2lct.errors import ModelError
 
 PADDED_TO = 4
@@ -299,7 +299,7 @@ class ChartConstituencyParser:
 
         trees: list[nltk.Tree | None] = [None] * len(sentences)
         groups = self._groups(readable, [len(words) + 2 for words in plain])
-        for group in batches_at_once(decoded, groups, on_cpu=True):
+        for group in parallel_map(decoded, groups, on_cpu=True):
             for number, chart, tags in group:
                 leaves = list(zip(sentences[number], tags, strict=True))
                 tree = self._head.decoder.tree_from_chart(chart, leaves)
@@ -324,7 +324,7 @@ class ChartConstituencyParser:
                 return list(zip(group, content.split(sizes), strict=True))
 
         groups = self._groups(readable, [len(split.ids) for split in pieces])
-        of_groups = batches_at_once(projected, groups, on_cpu=True)
+        of_groups = parallel_map(projected, groups, on_cpu=True)
         return {number: content for found in of_groups for number, content in found}
 
     def _groups(self, numbers: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from s2lct.builder.models import EMBEDDED, Words, same_lengths
 from s2lct.builder.models.shipped import shipped
 from s2lct.builder.records import MASK
-from s2lct.engines import batches_at_once
+from s2lct.engines import parallel_map
 from s2lct.errors import ModelError
 from s2lct.files import folder_named
 from s2lct.hub_calls import commit_of, plain_config, pretrained, reason_of
@@ -179,12 +179,12 @@ class TransformersMaskedLM:
 
         on_cpu = self.network.device.type == "cpu"
         batches = same_lengths(fitting, lengths, lambda _: ROWS)
-        states = [one for some in batches_at_once(read, batches, on_cpu=on_cpu) for one in some]
+        states = [one for some in parallel_map(read, batches, on_cpu=on_cpu) for one in some]
         parts = (
             states[start : start + ROWS_OF_THE_HEAD]
             for start in range(0, len(states), ROWS_OF_THE_HEAD)
         )
-        for found in batches_at_once(ranked, parts, on_cpu=on_cpu):
+        for found in parallel_map(ranked, parts, on_cpu=on_cpu):
             for request, best in found:
                 results[request] = best
         return results

@@ -167,7 +167,7 @@ def score_models(
     A result file each, with what the model said of every case beside it; of a language model one
     for each prompt. Of several models one that cannot be scored is left out with a warning.
     """
-    from s2lct.engines import RayEngine
+    from s2lct.engines import RayEngine, ray_cluster
     from s2lct.leaderboard.models.built_in import WORD_LISTS
     from s2lct.leaderboard.results.given import outcomes_of_predictions
     from s2lct.leaderboard.results.read import read_result
@@ -216,7 +216,8 @@ def score_models(
             load = partial(_of_server, base_url, prompts, max_tokens, keep_answers)
             _tell_requests(chosen, len(prompts), len(set(models)))
         elif engine == "ray" and models:
-            workers = stack.enter_context(RayEngine(ModelWorker))
+            stack.enter_context(ray_cluster())
+            workers = RayEngine(ModelWorker)
             load = lambda name: shared(workers, source_of(name))  # noqa: E731
         for model in dict.fromkeys(models):
             try:

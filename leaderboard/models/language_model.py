@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from s2lct.engines import batches_at_once
+from s2lct.engines import parallel_map
 from s2lct.errors import ScoringError
 from s2lct.hub_calls import reason_of
 from s2lct.identity import fingerprint_of
@@ -223,7 +223,7 @@ class LanguageModel:
         """
         on_cpu = self.model.device.type == "cpu"
         with model_errors(f"model {self.name}: does not answer"):
-            yield from batches_at_once(self._answers, self.batches(texts), on_cpu=on_cpu)
+            yield from parallel_map(self._answers, self.batches(texts), on_cpu=on_cpu)
 
     @property
     def tokens_a_batch(self) -> int:

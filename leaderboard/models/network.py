@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from s2lct.engines import batches_at_once
+from s2lct.engines import parallel_map
 from s2lct.errors import S2lctError, ScoringError
 from s2lct.files import folder_named, sha256_of
 from s2lct.hub_calls import commit_of, plain_config, pretrained, reason_of
@@ -126,7 +126,7 @@ class Network:
         try:
             on_cpu = self.model.device.type == "cpu"
             with model_errors(f"model {self.name}: does not answer"):
-                yield from batches_at_once(answered, self.batches(texts), on_cpu=on_cpu)
+                yield from parallel_map(answered, self.batches(texts), on_cpu=on_cpu)
         finally:
             self.model.train(training)
 
