@@ -22,7 +22,7 @@ from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
 from s2lct.leaderboard.models.record import ModelRecord
 from s2lct.leaderboard.results.standings import collect
-from s2lct.leaderboard.results.write import write_result
+from s2lct.leaderboard.results.write_results import write_result
 from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.leaderboard.site.site import PAGE, build_site
 from s2lct.suite.cases import Case, SuiteCases

@@ -18,7 +18,7 @@ from s2lct.leaderboard.commands import results
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.results.standings import SuiteStandings
-    from s2lct.leaderboard.results.submission import Verdict
+    from s2lct.leaderboard.results.submission import SubmissionCheck
 
 REFUSED = 1
 app = typer.Typer()
@@ -91,17 +91,17 @@ def show_site(standings: tuple[SuiteStandings, ...], *, out: Path) -> None:
 @Panel(leaderboard).shows(
     results.check, "s2lct leaderboard check results/vader.json --suite dist/s2lct --rescore"
 )
-def show_verdicts(
-    verdicts: Iterator[Verdict],
+def show_checks(
+    checks: Iterator[SubmissionCheck],
     *,
     as_json: Annotated[
         bool, typer.Option("--json", help="Answer with a line of JSON for each file.")
     ] = False,
 ) -> None:
-    """Each verdict with its reasons; the exit status is 1 where a result is refused."""
+    """Each check with its reasons; the exit status is 1 where a result is refused."""
     refused = False
-    for verdict in verdicts:
-        refused = refused or not verdict.accepted
-        show(verdict.as_json() if as_json else str(verdict))
+    for check in checks:
+        refused = refused or not check.accepted
+        show(check.as_json() if as_json else str(check))
     if refused:
         raise typer.Exit(REFUSED)

@@ -70,8 +70,9 @@ def show_scores(scores: score_models.Scores, *, format: Format = "table") -> Non
 )
 def show_report(results: list[Result]) -> None:
     """Figures side by side, and the words that broke each model."""
+    from s2lct.leaderboard.results.order import best_first
     from s2lct.leaderboard.results.shown_names import ShownNames
-    from s2lct.leaderboard.site.report import best_first, by_suite
+    from s2lct.leaderboard.site.report import by_suite
 
     suites = by_suite(results)
     for group in suites:

@@ -29,7 +29,7 @@ _MODULES = {
     "leaderboard.commands.results": ("build_leaderboard", "check", "compare", "gate", "report"),
     "leaderboard.commands.score_models": ("score_models",),
     "leaderboard.models.language_model": ("LabelPrompt", "LanguageModel"),
-    "leaderboard.results.write": ("write_result",),
+    "leaderboard.results.write_results": ("write_result",),
     "leaderboard.scoring.score": ("score",),
     "leaderboard.integrations.callback": ("CapabilityCallback",),
     "analysis.commands.coverage": ("coverage", "masks"),

@@ -7,7 +7,7 @@ import difflib
 import io
 import re
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -96,6 +96,12 @@ class ShortRepr:
 def words(text: str) -> frozenset[str]:
     """The words of a text, each once."""
     return frozenset(text.split())
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Names with commas between them; of more than ``most`` the first, and how many more."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:

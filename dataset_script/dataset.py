@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,20 +14,20 @@ from s2lct.command import command
 from s2lct.dataset_script.hub import (
     CreatePr,
     DryRun,
-    Hub,
-    Publication,
+    Publisher,
     RepoOption,
     require_repo,
+    write_files,
 )
 from s2lct.errors import PublishError
+from s2lct.leaderboard.results.hub import hub_errors, released_versions
 from s2lct.suite.versions import Version, changelog_with, compare, counted
 
 if TYPE_CHECKING:
     from s2lct.suite.read import WrittenSuite
 
 CHANGELOG = "CHANGELOG.md"
-_DATA = "data/"
-_SHOWN = 5
+_MAX_CHANGES_SHOWN = 5
 
 
 @command
@@ -48,60 +49,73 @@ def publish_dataset(
 ) -> list[str]:
     """Publish a suite: one commit, one tag, a changelog."""
     from s2lct.builder.verify import verify_suite
-    from s2lct.suite.cases import published_suite
     from s2lct.suite.read import read_suite
 
     require_repo("--repo", repo)
-    wanted = Version.read(version) if version else None
+    requested = Version.read(version) if version else None
     if faults := verify_suite(suite):
         raise PublishError(
             f"{suite}: the suite is broken: {faults[0]}",
             hint="build it again; `s2lct verify DIR` lists every fault",
         )
-    written, hub = read_suite(suite), Hub(create_pr, dry_run)
-    state = hub.state(repo, "dataset")
-    last = max(hub.versions(repo) if state else (), default=None)
-    bump, changelog = None, b""
+    written = read_suite(suite)
+    publisher = Publisher(repo, "dataset", create_pr, dry_run)
+    last = max(released_versions(repo) if publisher.head else (), default=None)
+    bump, older_changelog = None, ""
     if last is None:
-        new = wanted or Version(1, 0, 0)
-        lines = [f"{name}: {counted(rows)}" for name, rows in written.rows.items()]
+        new = requested or Version(1, 0, 0)
+        changes = [f"{name}: {counted(rows)}" for name, rows in written.rows.items()]
     else:
-        # Whatever the changelog says, the last version may hold this very suite.
-        same = Publication(repo, "dataset", "", _files(written, repo, last), part=_DATA)
-        if same.differs_from(hub.state(repo, "dataset", last.tag)) == ([], []):
-            if wanted not in (None, last):
+        with hub_errors(f"fetch {repo}@{last.tag}", PublishError):
+            released = Path(
+                publisher.api.snapshot_download(repo, repo_type="dataset", revision=last.tag)
+            )
+        if _holds(released, _files(written, repo, last)):
+            if requested not in (None, last):
                 raise PublishError(
-                    f"--version {wanted}: nothing changed since {last.tag} of {repo}",
+                    f"--version {requested}: nothing changed since {last.tag} of {repo}",
                     hint=f"there is nothing to publish; load it with revision={last.tag!r}",
                 )
             return [f"nothing to do: {last.tag} of {repo} is this suite"]
-        released = f"{repo}@{last.tag}"
-        before = read_suite(published_suite(released))
-        bump, lines = compare(
+        before = read_suite(released)
+        bump, changes = compare(
             before.rows,
             written.rows,
             columns_renamed=before.has_former_names and not written.has_former_names,
         )
         new = last.after(bump)
-        if wanted not in (None, new):
+        if requested not in (None, new):
+            shown = ": " * bool(changes) + "; ".join(changes[:_MAX_CHANGES_SHOWN])
             raise PublishError(
-                f"--version {wanted}: after {last} the next is {new}, because {bump.value}"
-                f"{': ' if lines else ''}{'; '.join(lines[:_SHOWN])}",
+                f"--version {requested}: after {last} the next is {new}, because "
+                f"{bump.value}{shown}",
                 hint=f"publish it with --version {new}",
             )
-        changelog = hub.read(repo, "dataset", CHANGELOG, last.tag)
-    files = _files(written, repo, new)
-    files[CHANGELOG] = changelog_with(changelog.decode(), new, bump, lines, notes).encode()
-    description = "\n".join(f"- {line}" for line in lines)
-    publication = Publication(
-        repo, "dataset", f"S²LCT {new}", files, description, part=_DATA, tag=new.tag
-    )
+        if (released / CHANGELOG).exists():
+            older_changelog = (released / CHANGELOG).read_text("utf-8")
+    changelog = changelog_with(older_changelog, new, bump, changes, notes)
     headline = f"{last} → {new}: {bump.value}" if bump else f"{new}, the first version:"
-    return [headline, *(f"  {line}" for line in lines), *hub.publish(publication, state)]
+    description = "\n".join(f"- {change}" for change in changes)
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        write_files(folder, {**_files(written, repo, new), CHANGELOG: changelog.encode()})
+        done = publisher.publish(
+            folder, f"S²LCT {new}", description, replaced="data/*", tag=new.tag
+        )
+    return [headline, *(f"  {change}" for change in changes), *done]
+
+
+def _holds(folder: Path, files: dict[str, bytes]) -> bool:
+    """Whether a folder has all these files, and no other data files."""
+    data = {path.relative_to(folder).as_posix() for path in folder.glob("data/**/*.parquet")}
+    return data <= files.keys() and all(
+        (folder / path).exists() and (folder / path).read_bytes() == content
+        for path, content in files.items()
+    )
 
 
 def _files(suite: WrittenSuite, repo: str, version: Version) -> dict[str, bytes]:
-    """The suite's files as a version in a repository."""
+    """The suite's files as a version in a repository, content by path."""
     from s2lct.suite.tables import SUITE_FILE, example_of
 
     options = {
@@ -114,9 +128,8 @@ def _files(suite: WrittenSuite, repo: str, version: Version) -> dict[str, bytes]
         "fingerprint": suite.fingerprint,
     }
     examples = {name: example_of(rows) for name, rows in suite.rows.items()}
-    card = render_dataset_card(described, examples, repo)
     files = {
-        "README.md": card.encode(),
+        "README.md": render_dataset_card(described, examples, repo).encode(),
         SUITE_FILE: (json.dumps(described, indent=2, sort_keys=True) + "\n").encode(),
     }
     for file in suite.described["files"].values():
@@ -124,10 +137,10 @@ def _files(suite: WrittenSuite, repo: str, version: Version) -> dict[str, bytes]
     return files
 
 
-def _portable(value: Any) -> Any:
-    """A path, with or without ``sst:`` and the like, as its last part."""
-    if not isinstance(value, str):
-        return value
-    kind, colon, location = value.rpartition(":")
+def _portable(option: Any) -> Any:
+    """An option without the folders of a path, with or without ``sst:`` and the like before it."""
+    if not isinstance(option, str):
+        return option
+    kind, colon, location = option.rpartition(":")
     path = Path(location)
-    return f"{kind}{colon}{path.name}" if path.is_absolute() else value
+    return f"{kind}{colon}{path.name}" if path.is_absolute() else option

@@ -17,10 +17,10 @@ from typing import Annotated
 import typer
 
 from s2lct.command import command
-from s2lct.dataset_script.hub import Hub
 from s2lct.errors import SuiteError
 from s2lct.files import files_in, is_folder, locked, named_path, whole_folder, write_text
 from s2lct.hub_calls import repository_meant
+from s2lct.leaderboard.results.hub import released_versions
 from s2lct.plain_text import plain
 from s2lct.progress import Bar, bar
 from s2lct.suite.cases import installed_folder, published_suite
@@ -109,7 +109,7 @@ def install(
 
 def _released(repo: str, wanted: Version | None) -> str:
     """A repository with the tag of a version, the newest where none is named, or as it is now."""
-    released = list(Hub().versions(repo))
+    released = released_versions(repo)
     if wanted is not None and wanted not in released:
         raise SuiteError(
             f"--version {wanted}: {repo} has not released it",

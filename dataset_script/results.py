@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from s2lct.cards import render
 from s2lct.command import command
-from s2lct.dataset_script.hub import CreatePr, DryRun, Hub, Publication, require_repo
-from s2lct.errors import PublishError, S2lctError
+from s2lct.dataset_script.hub import CreatePr, DryRun, Publisher, require_repo
+from s2lct.errors import PublishError, S2lctError, S2lctWarning
 from s2lct.leaderboard.commands.results import SuitesOfResults
-from s2lct.leaderboard.results.hub_results import name_without_place
-from s2lct.plain_text import plain
+from s2lct.leaderboard.results.hub import public_suite_name
+from s2lct.plain_text import listed, plain
 
 if TYPE_CHECKING:
-    from s2lct.leaderboard.results.read import Suites
+    from s2lct.leaderboard.results.read_results import Suites
     from s2lct.leaderboard.results.record import Result
 
-_LONGEST = 400
+_MAX_LINE_LENGTH = 400
+
+
+class _Submission(NamedTuple):
+    """A result file, its contents, and where it goes."""
+
+    path: Path
+    result: Result
+    target: str
 
 
 @command
@@ -38,64 +47,68 @@ def publish_results(
 
     Of a model the newest result counts.
     """
-    from s2lct.leaderboard.results.read import Suites
+    from s2lct.leaderboard.results.read_results import Suites
     from s2lct.leaderboard.scoring.figures import in_words
 
     require_repo("--to", to)
-    suites = Suites(suite, fetched=True)
-    accepted: list[tuple[Path, Result, dict[str, bytes]]] = []
-    left_out: dict[Path, str] = {}
+    suites = Suites(suite, may_fetch=True)
+    accepted: list[_Submission] = []
+    left_out: list[str] = []
     for path in files:
         try:
-            accepted.append((path, *_as_published(path, suites)))
+            accepted.append(_checked(path, suites))
         except S2lctError as error:
-            left_out[path] = error.problem.removeprefix(f"{path}: ")
-    newest: dict[str, tuple[Path, Result, dict[str, bytes]]] = {}
-    for path, result, content in sorted(accepted, key=lambda each: each[1].moment):
-        target = min(content)
-        if target in newest:
-            left_out[newest[target][0]] = f"{path} is a newer result of the same model"
-        newest[target] = path, result, content
+            left_out.append(f"{path}: {error.problem.removeprefix(f'{path}: ')}")
+    newest: dict[str, _Submission] = {}
+    for submission in sorted(accepted, key=lambda accepted: accepted.result.moment):
+        if older := newest.get(submission.target):
+            left_out.append(f"{older.path}: {submission.path} is a newer result of the same model")
+        newest[submission.target] = submission
+    left_out = [plain(line, _MAX_LINE_LENGTH) for line in left_out]
     if not newest:
-        (path, why), *others = left_out.items()
-        more = f" (and {len(others)} more files)" if others else ""
         raise PublishError(
-            plain(f"{path}: {why}", _LONGEST) + more,
+            listed(left_out, 1),
             hint="score models by their Hub ids, or behind an endpoint, on a whole suite",
         )
+    for line in left_out:
+        warnings.warn(f"left out {line}", S2lctWarning, stacklevel=2)
     contents = {"README.md": render("results_card.md", repo=to).encode()}
     lines: list[str] = []
-    for _, result, content in newest.values():
-        contents |= content
+    for submission in newest.values():
+        result = submission.result
+        contents |= _files(submission)
         words = in_words(result.overall)
         lines.append(plain(f"{result.model.name} on suite {result.suite.version}: {words}"))
     title = f"Add {len(lines)} result{'s' if len(lines) > 1 else ''}"
     description = "\n".join(f"- {line}" for line in lines)
-    publication = Publication(to, "dataset", title, contents, description)
-    hub = Hub(create_pr, dry_run)
-    lines += [plain(f"left out {path}: {why}", _LONGEST) for path, why in left_out.items()]
-    return [*lines, *hub.publish(publication, hub.state(to, "dataset"))]
+    publisher = Publisher(to, "dataset", create_pr, dry_run)
+    return [*lines, *publisher.publish_files(contents, title, description)]
 
 
-def _as_published(path: Path, suites: Suites) -> tuple[Result, dict[str, bytes]]:
-    """A result, and its JSON and Parquet file by path; no name tells where a folder lies.
+def _checked(path: Path, suites: Suites) -> _Submission:
+    """A result that may be published.
 
     Raises:
-        S2lctError: it cannot be read, its suite is not here, or `submission.check` refuses it.
+        S2lctError: it cannot be read, its suite is not here, or it is refused as a submission.
     """
-    from s2lct.leaderboard.results.read import read_result
-    from s2lct.leaderboard.results.submission import check
-    from s2lct.leaderboard.results.write import repository_path
+    from s2lct.leaderboard.results.read_results import read_result
+    from s2lct.leaderboard.results.submission import submission_faults
+    from s2lct.leaderboard.results.write_results import repository_path
 
     result = read_result(path)
-    verdict = check(path, suites.of(result, path))
-    if not verdict.accepted:
-        raise PublishError("; ".join(verdict.reasons), hint="score the model again")
-    suite = result.suite.model_copy(update={"name": name_without_place(result.suite.name)})
-    table = path.parent / result.outcomes.path
-    target = PurePosixPath(repository_path(result))
-    of_table = target.with_suffix(".parquet")
-    outcomes = result.outcomes.model_copy(update={"path": of_table.name})
+    if faults := submission_faults(path, result, suites.of(result, path)):
+        raise PublishError("; ".join(faults), hint="score the model again")
+    return _Submission(path, result, repository_path(result))
+
+
+def _files(submission: _Submission) -> dict[str, bytes]:
+    """A result's JSON and Parquet file by path; no name tells where a folder lies."""
+    path, result, target = submission
+    table = PurePosixPath(target).with_suffix(".parquet")
+    suite = result.suite.model_copy(update={"name": public_suite_name(result.suite.name)})
+    outcomes = result.outcomes.model_copy(update={"path": table.name})
     published = result.model_copy(update={"suite": suite, "outcomes": outcomes})
-    described = published.model_dump_json(indent=2) + "\n"
-    return result, {str(target): described.encode(), str(of_table): table.read_bytes()}
+    return {
+        target: (published.model_dump_json(indent=2) + "\n").encode(),
+        str(table): (path.parent / result.outcomes.path).read_bytes(),
+    }

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import shutil
 from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -16,23 +16,16 @@ from s2lct.command import command
 from s2lct.dataset_script.hub import (
     CreatePr,
     DryRun,
-    Hub,
-    Publication,
+    Publisher,
     RepoOption,
     require_repo,
+    write_files,
 )
 from s2lct.dataset_script.install import METRIC_FILE, NAME
 from s2lct.errors import PublishError
 from s2lct.leaderboard.commands.results import build_leaderboard
 
-if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
-
-_PACKAGE = "package/"
-_PARTS = ("analysis", "builder", "cards", "dataset_script", "leaderboard", "suite")
-_SHIPPED = (".py", ".jinja", ".json", ".yaml", "py.typed")
-# Weights and annotations are for building suites, not for scoring on them.
-_LEFT_OUT = ("weights", "annotations", "__pycache__")
+_SUBPACKAGES = ("analysis", "builder", "cards", "dataset_script", "leaderboard", "suite")
 _REQUIREMENTS = (
     "datasets evaluate huggingface-hub jinja2 numpy pyarrow pydantic pyyaml rich safetensors scipy "
     "textblob torch transformers typer vaderSentiment"
@@ -60,9 +53,13 @@ def publish_metric(
         "README.md": render("metric_card.md", repo=repo).encode(),
         "index.html": render("metric_page.html", repo=repo).encode(),
         "requirements.txt": "".join(f"{name}=={pin}\n" for name, pin in pinned.items()).encode(),
-        **dict(_package_files()),
     }
-    return _publish_space(repo, "Publish the metric", files, Hub(create_pr, dry_run))
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        write_files(folder, files)
+        _copy_package(folder / "package")
+        publisher = Publisher(repo, "space", create_pr, dry_run)
+        return publisher.publish(folder, "Publish the metric", replaced="package/*")
 
 
 @command
@@ -81,39 +78,23 @@ def publish_leaderboard(
     require_repo("--repo", repo)
     require_repo("--results", results)
     require_repo("--dataset", dataset)
-    with TemporaryDirectory() as folder:
-        site = Path(folder)
-        build_leaderboard(results=results, suite=[dataset], out=site)
-        files = {path.name: path.read_bytes() for path in sorted(site.iterdir())}
-    card = render("leaderboard_card.md", results=results, dataset=dataset)
-    files["README.md"] = card.encode()
-    return _publish_space(repo, "Publish the leaderboard", files, Hub(create_pr, dry_run))
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        build_leaderboard(results=results, suite=[dataset], out=folder)
+        card = render("leaderboard_card.md", results=results, dataset=dataset)
+        write_files(folder, {"README.md": card.encode()})
+        publisher = Publisher(repo, "space", create_pr, dry_run)
+        return publisher.publish(folder, "Publish the leaderboard")
 
 
-def _publish_space(repo: str, title: str, files: Mapping[str, bytes], hub: Hub) -> list[str]:
-    space = Publication(repo, "space", title, files, part=_PACKAGE)
-    done = hub.publish(space, hub.state(repo, "space"))
-    lines = [line for line in done if f" {_PACKAGE}" not in line]
-    if packed := len(done) - len(lines):
-        lines.append(f"… and s2lct itself: {packed} files of {_PACKAGE}")
-    return lines
-
-
-def _package_files() -> Iterator[tuple[str, bytes]]:
-    """Our own code as a Space holds it, so that it needs no release of ours to install."""
-    about = f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {version(NAME)}\n"
-    yield f"{_PACKAGE}{NAME}-{version(NAME)}.dist-info/METADATA", about.encode()
-    for entry in resources.files(NAME).iterdir():
-        if entry.is_file():
-            yield from _shipped(entry, f"{_PACKAGE}{NAME}/{entry.name}")
-    for part in _PARTS:
-        yield from _shipped(resources.files(f"{NAME}.{part}"), f"{_PACKAGE}{NAME}/{part}")
-
-
-def _shipped(entry: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
-    if entry.is_file():
-        if path.endswith(_SHIPPED):
-            yield path, entry.read_bytes()
-    elif entry.name not in _LEFT_OUT:
-        for inner in sorted(entry.iterdir(), key=lambda entry: entry.name):
-            yield from _shipped(inner, f"{path}/{inner.name}")
+def _copy_package(folder: Path) -> None:
+    """Copy this package, so that a Space needs no release of it, without what only builds need."""
+    metadata = f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {version(NAME)}\n"
+    write_files(folder, {f"{NAME}-{version(NAME)}.dist-info/METADATA": metadata.encode()})
+    left_out = shutil.ignore_patterns(
+        "weights", "annotations", "__pycache__", "*.parquet", "*.txt"
+    )
+    for package in (NAME, *(f"{NAME}.{part}" for part in _SUBPACKAGES)):
+        with resources.as_file(resources.files(package)) as source:
+            target = folder.joinpath(*package.split("."))
+            shutil.copytree(source, target, ignore=left_out, dirs_exist_ok=True)

@@ -16,7 +16,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from s2lct.leaderboard.results.read import read_scored
+from s2lct.leaderboard.results.read_results import read_scored
 from s2lct.leaderboard.results.standings import collect
 from s2lct.leaderboard.site.report import html_report
 from s2lct.leaderboard.site.site import PAGE, build_site

@@ -16,7 +16,7 @@ _SUFFIXES = ("_ci_low", "_ci_high", "_seeds", "_expansions", "_consistency")
 """Of columns of tables that have a column a capability."""
 _RESERVED = words(
     "all answered_failure_rate_macro consistency consistency_macro consistency_micro "
-    "consistency_pairs consistency_right capability cases chance "
+    "best_constant consistency_pairs consistency_right capability cases chance "
     "chance-corrected chance_corrected ci_high ci_low endpoint refusals unreadable "
     "date failure_rate failure_rate_macro failure_rate_micro failures "
     "interval kind label_rule licence macro mean micro model note one_answer one_answer_share "

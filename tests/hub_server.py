@@ -136,6 +136,10 @@ def in_lfs(path: str) -> bool:
 def etag_of(path: str, data: bytes) -> str:
     if in_lfs(path):
         return hashlib.sha256(data).hexdigest()
+    return git_oid(data)
+
+
+def git_oid(data: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
 
 
@@ -396,7 +400,7 @@ class _Exchange:
         names = [file["path"] for file in self.json()["files"]]
         files = [
             {"path": name, "shouldIgnore": False, "uploadMode": "regular"}
-            | {"oid": etag_of(name, tree[name]) if name in tree else None}
+            | {"oid": git_oid(tree[name]) if name in tree else None}
             for name in names
         ]
         return _Answer(body={"files": files})

@@ -12,8 +12,8 @@ import numpy as np
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.models.language_model import LabelPrompt
 from s2lct.leaderboard.models.record import ModelRecord, OptionsRecord
-from s2lct.leaderboard.results import read
-from s2lct.leaderboard.results.write import write_result
+from s2lct.leaderboard.results import read_results
+from s2lct.leaderboard.results.write_results import write_result
 from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.suite import cases
 from s2lct.suite.cases import Case, SuiteCases
@@ -64,7 +64,7 @@ def _load_suite(source: Any) -> SuiteCases:
     return _KNOWN[source] if source in _KNOWN else cases.load_suite(source)
 
 
-read.load_suite = _load_suite  # type: ignore[attr-defined]
+read_results.load_suite = _load_suite  # type: ignore[attr-defined]
 
 
 def in_order(of: SuiteCases) -> list[Case]:

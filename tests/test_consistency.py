@@ -19,9 +19,9 @@ from s2lct.leaderboard.integrations.metric import S2lct, compute
 from s2lct.leaderboard.models.classifier import Function
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.results.comparison import compare, paired_contrasts
-from s2lct.leaderboard.results.read import Suites, read_scored
+from s2lct.leaderboard.results.read_results import Suites, read_scored
 from s2lct.leaderboard.results.submission import check
-from s2lct.leaderboard.results.write import write_result
+from s2lct.leaderboard.results.write_results import write_result
 from s2lct.leaderboard.scoring.figures import references
 from s2lct.leaderboard.scoring.score import Outcomes, score
 from s2lct.suite.cases import Case, SuiteCases, load_suite

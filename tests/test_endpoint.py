@@ -28,10 +28,10 @@ from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
 from s2lct.leaderboard.models.endpoint import EndpointModel
 from s2lct.leaderboard.models.language_model import LabelPrompt
-from s2lct.leaderboard.results.read import Suites, read_result, recompute
+from s2lct.leaderboard.results.read_results import Suites, read_result, recompute
 from s2lct.leaderboard.results.standings import collect
 from s2lct.leaderboard.results.submission import check
-from s2lct.leaderboard.results.write import write_result
+from s2lct.leaderboard.results.write_results import write_result
 from s2lct.leaderboard.scoring.score import Outcomes, score
 from s2lct.leaderboard.site.site import build_site
 from s2lct.suite.cases import Case, SuiteCases, load_suite

@@ -11,7 +11,7 @@ import pytest
 from made_up_results import make_outcomes, suite, write
 
 from s2lct.leaderboard.results.standings import collect
-from s2lct.leaderboard.results.write import write_result
+from s2lct.leaderboard.results.write_results import write_result
 from s2lct.leaderboard.site.site import build_site
 from s2lct.suite.cases import SuiteCases
 

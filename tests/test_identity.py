@@ -23,9 +23,9 @@ from s2lct.builder.corpus.collect import with_distinct_names
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.cli.main import app
 from s2lct.errors import S2lctWarning, ScoringError
-from s2lct.leaderboard.results.read import newest_result, read_result, read_scored
+from s2lct.leaderboard.results.read_results import newest_result, read_result, read_scored
 from s2lct.leaderboard.results.standings import collect
-from s2lct.leaderboard.results.write import write_result
+from s2lct.leaderboard.results.write_results import write_result
 from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import Case, families_of, load_suite
 from s2lct.suite.former_names import former_fingerprints

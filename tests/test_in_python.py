@@ -23,8 +23,8 @@ from s2lct.builder.curation.curate import Curated
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.commands.score_models import Scores
 from s2lct.leaderboard.integrations.metric import compute
-from s2lct.leaderboard.results.read import recompute
-from s2lct.leaderboard.results.standings import Collection, SuiteStandings
+from s2lct.leaderboard.results.read_results import recompute
+from s2lct.leaderboard.results.standings import Leaderboard, SuiteStandings
 from s2lct.leaderboard.scoring.score import Pairs, SelectionRecord
 from s2lct.suite.read import WrittenSuite
 
@@ -73,7 +73,7 @@ def test_a_suite_is_a_line_and_gives_its_capabilities(suite_folder: Path) -> Non
 @pytest.mark.parametrize(
     "kind",
     [
-        *(Corpus, Curated, WrittenSuite, Scores, Collection, SuiteStandings),
+        *(Corpus, Curated, WrittenSuite, Scores, Leaderboard, SuiteStandings),
         *(Masks, Measured, Matrix, ExplanationFile, Key, StudyResult),
     ],
 )

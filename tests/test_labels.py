@@ -18,7 +18,7 @@ from s2lct.errors import CorpusError, S2lctError, ScoringError
 from s2lct.labels import LABELS, check_label_map, example_map, meaning_of, written_label
 from s2lct.leaderboard.answers.label_rules import rule_for
 from s2lct.leaderboard.answers.predictions import labels_of_predictions
-from s2lct.leaderboard.results.given import outcomes_of_predictions
+from s2lct.leaderboard.results.predictions_file import outcomes_of_predictions
 from s2lct.suite.cases import load_suite
 
 Cells = Sequence[object]

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.errors import CorpusError, ScoringError
 from s2lct.labels import LABELS
-from s2lct.leaderboard.results.given import outcomes_of_predictions
+from s2lct.leaderboard.results.predictions_file import outcomes_of_predictions
 from s2lct.suite.cases import SuiteCases, load_suite
 
 KINDS = ("csv", "jsonl", "parquet")

@@ -28,7 +28,7 @@ from s2lct.leaderboard.models import built_in
 from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.models.network import SequenceClassifier, model_fingerprint
-from s2lct.leaderboard.results.read import read_scored, recompute
+from s2lct.leaderboard.results.read_results import read_scored, recompute
 from s2lct.suite.cases import load_suite
 
 pytestmark = pytest.mark.usefixtures("own_cache")

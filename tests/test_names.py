@@ -12,7 +12,7 @@ from s2lct.builder.corpus.read import read_corpus
 from s2lct.errors import S2lctError
 from s2lct.hub_calls import repository_meant
 from s2lct.leaderboard.commands.results import build_leaderboard, gate
-from s2lct.leaderboard.results.write import write_result
+from s2lct.leaderboard.results.write_results import write_result
 from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import load_suite
 

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from s2lct.analysis.coverage.measure import named_suites, texts_of_suite
 from s2lct.cli.main import app
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.results.read import read_result
+from s2lct.leaderboard.results.read_results import read_result
 from s2lct.suite.capability_ids import capability_id_of, is_capability_id
 from s2lct.suite.cases import load_suite
 

@@ -24,8 +24,8 @@ from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import rule_for
 from s2lct.leaderboard.answers.predictions import labels_of_predictions
 from s2lct.leaderboard.models.load import load_classifier
-from s2lct.leaderboard.results.given import outcomes_of_predictions
-from s2lct.leaderboard.results.read import read_result, recompute
+from s2lct.leaderboard.results.predictions_file import outcomes_of_predictions
+from s2lct.leaderboard.results.read_results import read_result, recompute
 from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import Case, SuiteCases, load_suite
 

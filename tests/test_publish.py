@@ -21,7 +21,7 @@ from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app
-from s2lct.leaderboard.results.read import Suites, read_result, recompute
+from s2lct.leaderboard.results.read_results import Suites, read_result, recompute
 from s2lct.suite.cases import load_suite
 from s2lct.suite.read import read_suite
 

@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 from s2lct.cli.main import app
 from s2lct.leaderboard.models.endpoint import EndpointUse
 from s2lct.leaderboard.results.comparison import compare
-from s2lct.leaderboard.results.read import Scored, Suites, read_scored
-from s2lct.leaderboard.results.write import write_result
+from s2lct.leaderboard.results.read_results import ScoredModel, Suites, read_scored
+from s2lct.leaderboard.results.write_results import write_result
 from s2lct.leaderboard.site.examples import marked
 from s2lct.leaderboard.site.report import (
     comparison_tables,
@@ -61,7 +61,7 @@ def written(name: str, folder: Path, labels: Any = None, **facts: Any) -> Path:
     return write_result(outcomes, folder)
 
 
-def scored(*paths: Path) -> list[Scored]:
+def scored(*paths: Path) -> list[ScoredModel]:
     return [read_scored(path, SUITES) for path in paths]
 
 

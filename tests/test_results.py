@@ -20,7 +20,7 @@ from s2lct.cli.main import app
 from s2lct.errors import ScoringError
 from s2lct.files import sha256_of
 from s2lct.leaderboard.models.language_model import LabelPrompt
-from s2lct.leaderboard.results.read import (
+from s2lct.leaderboard.results.read_results import (
     Suites,
     read_result,
     read_scored,
@@ -28,7 +28,7 @@ from s2lct.leaderboard.results.read import (
 )
 from s2lct.leaderboard.results.standings import collect
 from s2lct.leaderboard.results.submission import check
-from s2lct.leaderboard.results.write import repository_path, write_result
+from s2lct.leaderboard.results.write_results import repository_path, write_result
 from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.suite.cases import Case, load_suite
 
@@ -221,7 +221,7 @@ def test_wrong_contrasts_cannot_be_left_out(
         assert "lacks" in done.stderr and not done.stdout
     (reason,) = check(path, PAIRED).reasons[-1:]
     assert "lacks" in reason
-    with pytest.raises(ScoringError, match=r"lacks|part of its suite"):
+    with pytest.raises(ScoringError, match=r"lacks|part of the suite"):
         collect(path.parent, [PAIRED])
     with pytest.raises(ScoringError, match="lacks"):
         recompute(path, Suites([PAIRED]))

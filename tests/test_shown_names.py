@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from s2lct.leaderboard.results.read import read_result
+from s2lct.leaderboard.results.read_results import read_result
 from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.results.shown_names import ShownNames, look_alikes
 

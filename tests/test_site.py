@@ -20,8 +20,8 @@ from made_up_results import make_outcomes, suite, write
 from s2lct.files import sha256_of
 from s2lct.leaderboard.models.endpoint import EndpointUse
 from s2lct.leaderboard.results.comparison import compare, shown_p
-from s2lct.leaderboard.results.standings import Collection, Standing, collect
-from s2lct.leaderboard.results.write import write_result
+from s2lct.leaderboard.results.standings import Leaderboard, Standing, collect
+from s2lct.leaderboard.results.write_results import write_result
 from s2lct.leaderboard.site.packed import SIGNS, packed_answers
 from s2lct.leaderboard.site.site import build_site
 from s2lct.leaderboard.site.words import BETTER_WORDS, FEW_WORDS, LEAD_WORDS
@@ -55,7 +55,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def collection(results: Path) -> Collection:
+def collection(results: Path) -> Leaderboard:
     """The results, two of them under names that are harmful unless they are escaped."""
     found = collect(results, [NOW, BEFORE])
 
@@ -66,13 +66,13 @@ def collection(results: Path) -> Collection:
         scored = one.scored._replace(result=result.model_copy(update={"model": model}))
         return replace(one, scored=scored)
 
-    return Collection(
+    return Leaderboard(
         tuple(replace(of, standings=tuple(map(renamed, of.standings))) for of in found.suites)
     )
 
 
 @pytest.fixture(scope="module")
-def site(collection: Collection, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(collection: Leaderboard, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("site")
     build_site(collection, out)
     return out
@@ -260,7 +260,7 @@ def test_one_answer_and_chance_are_told_on_every_page(visit: Any, tmp_path: Path
 
 @pytest.mark.browser
 def test_two_models_are_compared_down_to_cases(
-    site: Path, collection: Collection, visit: Any
+    site: Path, collection: Leaderboard, visit: Any
 ) -> None:
     board = visit(address(site))
     tab = board.tab
@@ -343,7 +343,7 @@ def test_a_phone_shows_a_card_a_model_and_scrolls_nothing_sideways(site: Path, v
 
 
 def test_the_page_holds_no_address_and_is_the_same_again(
-    collection: Collection, site: Path, tmp_path: Path
+    collection: Leaderboard, site: Path, tmp_path: Path
 ) -> None:
     build_site(collection, tmp_path)
     for file in site.iterdir():

@@ -13,8 +13,8 @@ import pytest
 from hub_fixtures import HubClient
 from hub_server import STRANGER, HubServer
 
-from s2lct.leaderboard.results.read import read_scored
-from s2lct.leaderboard.results.write import write_result
+from s2lct.leaderboard.results.read_results import read_scored
+from s2lct.leaderboard.results.write_results import write_result
 
 MODEL = "stranger/tiny-sentiment"
 UPLOAD = """
@@ -142,4 +142,4 @@ def test_a_commit_that_somebody_proposed_to_a_model_is_not_the_model(
     assert f"{proposed} is no commit of the branch main" in told.stdout
     told = checker.offline_now().try_s2lct("leaderboard", "check", path, *suite, "--rescore")
     assert told.returncode == 1
-    assert "cannot be scored again: model stranger/tiny-sentiment: cannot be" in told.stdout
+    assert "cannot be scored again: cannot fetch model stranger/tiny-sentiment" in told.stdout

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from s2lct.leaderboard.results.gate import Check
     from s2lct.leaderboard.results.record import Result
     from s2lct.leaderboard.results.standings import SuiteStandings
-    from s2lct.leaderboard.results.submission import Verdict
+    from s2lct.leaderboard.results.submission import SubmissionCheck
 
 SuitesOfResults = Annotated[
     list[str],
@@ -53,7 +53,7 @@ def report(
     model said of each case, whatever a result file says.
     """
     from s2lct.files import write_text
-    from s2lct.leaderboard.results.read import Suites, read_scored, result_files
+    from s2lct.leaderboard.results.read_results import Suites, read_scored, result_files
     from s2lct.leaderboard.site.report import html_report
 
     suites = Suites(suite)
@@ -110,7 +110,7 @@ def compare(
     it; counts of cases stand beside, and decide nothing.
     """
     from s2lct.leaderboard.results import comparison
-    from s2lct.leaderboard.results.read import Suites, check_one_suite, read_scored
+    from s2lct.leaderboard.results.read_results import Suites, check_one_suite, read_scored
 
     suites = Suites(suite)
     read = {path: read_scored(path, suites) for path in (first, second)}
@@ -144,19 +144,8 @@ class Gate:
 
     @property
     def blind(self) -> str:
-        """In which figures no loss could be shown, however large; empty where there is none."""
-        from s2lct.leaderboard.results import gate as gates
-
-        figures = [check.figure for check in self.checks if check.blind]
-        shares = [name for name in figures if name.endswith(gates.CONSISTENCY)]
-        rates = [name for name in figures if name not in shares]
-        means = {gates.CONSISTENCY: "all capabilities", gates.MEAN: "all capabilities"}
-        return ", and in ".join(
-            f"{what} of "
-            + ", ".join(means.get(n, n.removesuffix(f"/{gates.CONSISTENCY}")) for n in names)
-            for what, names in (("the consistency", shares), ("the failure rate", rates))
-            if names
-        )
+        """The figures in which no loss could be shown, however large; empty if there are none."""
+        return ", ".join(check.figure for check in self.checks if check.blind)
 
     def as_json(self) -> dict[str, Any]:
         """What a program is told; see docs/ci.md."""
@@ -207,7 +196,12 @@ def gate(
     checks pass, 1 where one fails, and 2 where nothing can be checked.
     """
     from s2lct.leaderboard.results import gate as gates
-    from s2lct.leaderboard.results.read import Suites, check_one_suite, newest_result, read_scored
+    from s2lct.leaderboard.results.read_results import (
+        Suites,
+        check_one_suite,
+        newest_result,
+        read_scored,
+    )
 
     try:
         if not (max or min or no_worse_than):
@@ -256,19 +250,19 @@ def build_leaderboard(
     out: Annotated[Path, typer.Option(help="Folder for the page and its data.")] = Path("site"),
 ) -> tuple[SuiteStandings, ...]:
     """Build a page that works from a file, and its data beside it."""
-    from s2lct.leaderboard.results.hub_results import on_hub, suites_named
+    from s2lct.leaderboard.results.hub import is_on_hub, load_suites
     from s2lct.leaderboard.results.standings import collect
     from s2lct.leaderboard.results.submission import rescored_results
     from s2lct.leaderboard.site.site import build_site
 
     agreeing = rescored_results(rescored) if rescored else frozenset()
-    collection = collect(results, suites_named(suite), agreeing)
+    collection = collect(results, load_suites(suite), agreeing)
     for line in collection.skipped:
         warnings.warn(f"left out {line}", S2lctWarning, stacklevel=2)
     places = {}
-    if on_hub(results):
+    if is_on_hub(results):
         places["results"] = results.partition("@")[0]
-    if named := next(filter(on_hub, suite), ""):
+    if named := next(filter(is_on_hub, suite), ""):
         places["suite"] = named
     return build_site(collection, out, **places)
 
@@ -288,7 +282,7 @@ def check(
             help="Load the models and ask them all cases again; best in a container with limits."
         ),
     ] = False,
-) -> Iterator[Verdict]:
+) -> Iterator[SubmissionCheck]:
     """Accept or refuse submitted results, with reasons, a file at a time.
 
     The exit status is 1 where one is refused.

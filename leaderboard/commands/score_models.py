@@ -169,10 +169,10 @@ def score_models(
     """
     from s2lct.engines import RayEngine, ray_cluster
     from s2lct.leaderboard.models.built_in import WORD_LISTS
-    from s2lct.leaderboard.results.given import outcomes_of_predictions
-    from s2lct.leaderboard.results.read import read_result
+    from s2lct.leaderboard.results.predictions_file import outcomes_of_predictions
+    from s2lct.leaderboard.results.read_results import read_result
     from s2lct.leaderboard.results.record import check_own_name
-    from s2lct.leaderboard.results.write import check_out_folder, write_result
+    from s2lct.leaderboard.results.write_results import check_out_folder, write_result
     from s2lct.leaderboard.scoring.score import score, selected
     from s2lct.leaderboard.scoring.spread import ModelWorker, Source, loaded, shared
     from s2lct.suite.cases import load_suite
@@ -276,9 +276,9 @@ def _of_server(
 ) -> Sequence[Any]:
     """A model behind an endpoint, with each prompt."""
     from s2lct.leaderboard.models.endpoint import MOST_TOKENS, EndpointModel
-    from s2lct.leaderboard.results.record import fault_of_model_name
+    from s2lct.leaderboard.results.record import name_fault
 
-    if fault := fault_of_model_name(name):
+    if fault := name_fault(name):
         raise ScoringError(f"model {name}: {fault}", hint="give the name that the server knows")
     most = most_tokens or MOST_TOKENS
     return [

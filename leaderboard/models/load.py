@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from s2lct.errors import ScoringError
+from s2lct.errors import ScoringError, require
 from s2lct.files import folder_name, folder_named
 from s2lct.hub_calls import HUB
 from s2lct.leaderboard.models.built_in import WORD_LISTS
@@ -35,15 +34,8 @@ def load_classifier(
     """
     check_dtype(dtype)
     if isinstance(name, str) and name in WORD_LISTS:
-        baseline = WORD_LISTS[name]
-        try:
-            version(baseline.package)
-        except PackageNotFoundError as error:
-            raise ScoringError(
-                f"model {name}: the package {baseline.package} is not installed",
-                hint='pip install "s2lct[baselines]"',
-            ) from error
-        return baseline
+        require(WORD_LISTS[name].package)
+        return WORD_LISTS[name]
     if name in EMBEDDED_MODELS:
         if dtype not in ("auto", "float32"):
             raise ScoringError(

@@ -18,19 +18,17 @@ from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.suite.cases import Case, families_of
 
 MEAN = "mean"
-"""What stands for all capabilities."""
+"""The name of the comparison of all capabilities together."""
 LEVEL = 0.05
-"""A difference whose adjusted p-value lies below is shown."""
-LEAST_P = 1e-9
-"""Smaller p-values are told as this one."""
+"""A difference whose adjusted p-value lies below is shown to be real."""
+MIN_P_VALUE = 1e-9
+POWER = 0.8
 TEST_WORDS = (
     "Exact sign-flip test of the differences of whole families, Holm's correction over the "
     "capabilities"
 )
-_SHORT = 500
-"""Cells of an array that need no Fourier transform to be folded with another."""
-_WEIGHT = 100
-_POWER = 0.8
+_MIN_CELLS_FOR_FFT = 500
+_WEIGHT_UNIT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +61,15 @@ class Comparison:
         return winner(self.difference, self.adjusted)
 
     def as_json(self) -> dict[str, Any]:
-        """What a program is told: counts, and which is ``better``: first, second or null."""
+        """Its figures, and which model is ``better``: first, second or null; see docs/ci.md."""
         fields = asdict(self)
         del fields["rates"]
-        return fields | {
-            "better": None if self.better is None else ("first", "second")[self.better]
-        }
+        better = None if self.better is None else ("first", "second")[self.better]
+        return fields | {"better": better}
 
 
 def winner(difference: float, adjusted: float) -> int | None:
-    """Which of two models a test shows to be better; every page, table and file asks this.
+    """Which of two models a test shows to be better; tables, pages and files all ask this.
 
     Args:
         difference: the first model's failures less the second's, in whatever unit was tested.
@@ -98,68 +95,68 @@ def sign_flip_p_values(differences: statistics.Integers) -> statistics.Floats:
         differences: in failures, of each family, shape (pairs, families).
 
     Returns:
-        Shape (pairs,); 1 where the sums are zero, and never below `LEAST_P`.
+        Shape (pairs,); 1 where the sums are zero, and never below `MIN_P_VALUE`.
     """
-    return np.array([_sign_flip_p_value(one) for one in differences])
+    return np.array([_sign_flip_p_value(of_pair) for of_pair in differences])
 
 
 def _sign_flip_p_value(differences: statistics.Integers) -> float:
     observed = abs(int(differences.sum()))
     if not observed:
         return 1.0
-    of_size = np.bincount(np.abs(differences))
-    sizes = np.flatnonzero(of_size[1:]) + 1
-    total = int(sizes @ of_size[sizes])
+    count_of_size = np.bincount(np.abs(differences))
+    sizes = np.flatnonzero(count_of_size[1:]) + 1
+    total = int(sizes @ count_of_size[sizes])
     chances = np.ones(1)
-    for size, count in zip(sizes.tolist(), of_size[sizes].tolist(), strict=True):
-        own = np.zeros(size * count + 1)
-        own[::size] = _heads(count)
-        together = np.convolve if min(len(chances), len(own)) < _SHORT else fftconvolve
-        chances = together(chances, own)
-    # So far from zero is a sum whose part with a plus is at least half of what both come to.
-    return float(np.clip(2 * chances[(total + observed) // 2 :].sum(), LEAST_P, 1))
+    for size, count in zip(sizes.tolist(), count_of_size[sizes].tolist(), strict=True):
+        of_size = np.zeros(size * count + 1)
+        of_size[::size] = _binomial_chances(count)
+        is_short = min(len(chances), len(of_size)) < _MIN_CELLS_FOR_FFT
+        chances = (np.convolve if is_short else fftconvolve)(chances, of_size)
+    # A sum is so far from zero if its positive part is at least half of what both come to.
+    return float(np.clip(2 * chances[(total + observed) // 2 :].sum(), MIN_P_VALUE, 1))
 
 
 @cache
-def _heads(count: int) -> statistics.Floats:
-    """The chance of each number of heads of so many coins."""
+def _binomial_chances(count: int) -> statistics.Floats:
+    """The chance of each number of heads among ``count`` tosses of a coin."""
     return np.array([math.comb(count, number) / 2**count for number in range(count + 1)])
 
 
 def holm(p_values: npt.ArrayLike) -> statistics.Floats:
     """Holm's step-down correction (Holm 1979) over the last axis, in the order given."""
-    given = np.asarray(p_values, dtype=np.float64)
-    count = given.shape[-1]
-    order = np.argsort(given, axis=-1, kind="stable")
-    ranked = np.take_along_axis(given, order, axis=-1) * np.arange(count, 0, -1)
+    p_values = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(p_values, axis=-1, kind="stable")
+    ranked = np.take_along_axis(p_values, order, axis=-1) * np.arange(p_values.shape[-1], 0, -1)
     ranked = np.minimum(np.maximum.accumulate(ranked, axis=-1), 1)
-    adjusted = np.empty_like(given)
+    adjusted = np.empty_like(p_values)
     np.put_along_axis(adjusted, order, ranked, axis=-1)
     return adjusted
 
 
 def pair_tests(
     cases: Sequence[Case],
-    numbers: Iterable[list[int]],
+    groups: Iterable[list[int]],
     failed: statistics.Failed,
     pairs: statistics.Integers,
 ) -> tuple[statistics.Floats, statistics.Integers]:
-    """P-values of pairs of models, and the differences that were tested; (pairs, groups of cases).
-
-    A difference is how many cases more the first model of a pair fails.
+    """Test pairs of models on groups of cases.
 
     Args:
         cases: the cases.
-        numbers: of the cases of each group.
-        failed: which of them each model fails, shape (models, cases).
+        groups: the numbers of each group's cases.
+        failed: which cases each model fails, shape (models, cases).
         pairs: numbers of the models, shape (2, pairs).
+
+    Returns:
+        P-values, and how many cases more the first model of a pair fails; shape (pairs, groups).
     """
     p_values: list[statistics.Floats] = []
     differences: list[statistics.Integers] = []
-    for own in numbers:
-        failures, _ = statistics.family_counts([cases[n] for n in own], failed[:, own])
-        whole = np.rint(failures).astype(np.int64)
-        of_family = whole[pairs[0]] - whole[pairs[1]]
+    for numbers in groups:
+        failures, _ = statistics.family_counts([cases[n] for n in numbers], failed[:, numbers])
+        counts = np.rint(failures).astype(np.int64)
+        of_family = counts[pairs[0]] - counts[pairs[1]]
         p_values.append(sign_flip_p_values(of_family))
         differences.append(of_family.sum(axis=1))
     return np.stack(p_values, axis=1), np.stack(differences, axis=1)
@@ -168,37 +165,40 @@ def pair_tests(
 def compare(
     cases: Sequence[Case], first: statistics.Failed, second: statistics.Failed
 ) -> dict[str, Comparison]:
-    """Compare two models by which of the same cases each fails; nothing where there is no case.
+    """Compare two models by which of the same cases each fails; empty where there is no case.
 
     `MEAN` comes first where there are several capabilities, and is tested by itself; then each
-    capability. Of `paired_contrasts` pairs are compared: one fails of which not both pass.
+    capability. For the cases of `paired_contrasts` consistency is compared.
     """
     if not cases:
         return {}
-    numbers, both = statistics.by_name(cases), np.stack([first, second])
-    (p_values,), (differences,) = pair_tests(cases, numbers.values(), both, np.array([[0], [1]]))
-    of_capability = {
-        capability: Comparison(
-            cases=len(own),
-            families=len(set(families_of([cases[n] for n in own]).tolist())),
-            first_only=int((first[own] & ~second[own]).sum()),
-            second_only=int((second[own] & ~first[own]).sum()),
-            rates=(float(first[own].mean()), float(second[own].mean())),
-            difference=difference / len(own),
-            p_value=p_value,
-            adjusted=adjusted,
+    numbers_of, both = statistics.by_name(cases), np.stack([first, second])
+    (p_values,), (differences,) = pair_tests(cases, numbers_of.values(), both, np.array([[0], [1]]))
+    adjusted = holm(p_values)
+    comparisons: dict[str, Comparison] = {}
+    for place, (capability, numbers) in enumerate(numbers_of.items()):
+        comparisons[capability] = _comparison(
+            first[numbers],
+            second[numbers],
+            families=len(set(families_of([cases[n] for n in numbers]).tolist())),
+            rates=(float(first[numbers].mean()), float(second[numbers].mean())),
+            difference=float(differences[place] / len(numbers)),
+            p_value=float(p_values[place]),
+            adjusted=float(adjusted[place]),
         )
-        for (capability, own), difference, p_value, adjusted in zip(
-            numbers.items(),
-            differences.tolist(),
-            p_values.tolist(),
-            holm(p_values).tolist(),
-            strict=True,
-        )
-    }
-    if len(of_capability) == 1:
-        return of_capability
-    return {MEAN: _compare_means(cases, first, second)} | of_capability
+    if len(comparisons) == 1:
+        return comparisons
+    return {MEAN: _compare_means(cases, first, second)} | comparisons
+
+
+def _comparison(first: statistics.Failed, second: statistics.Failed, **facts: Any) -> Comparison:
+    """A comparison with its counts of cases."""
+    return Comparison(
+        cases=len(first),
+        first_only=int((first & ~second).sum()),
+        second_only=int((second & ~first).sum()),
+        **facts,
+    )
 
 
 def _compare_means(
@@ -209,78 +209,87 @@ def _compare_means(
     A case weighs by how few its capability has; weights are rounded to a hundredth of the least.
     So the difference is that of the means, not that of the numbers of cases that fail.
     """
-    numbers = statistics.by_name(cases)
-    most = max(map(len, numbers.values()))
+    numbers_of = statistics.by_name(cases)
+    largest = max(map(len, numbers_of.values()))
     weights = np.zeros(len(cases))
-    for own in numbers.values():
-        weights[own] = round(_WEIGHT * most / len(own))
-    rates = np.mean([(first[own].mean(), second[own].mean()) for own in numbers.values()], axis=0)
+    for numbers in numbers_of.values():
+        weights[numbers] = round(_WEIGHT_UNIT * largest / len(numbers))
+    rates = [(first[numbers].mean(), second[numbers].mean()) for numbers in numbers_of.values()]
+    mean_rates = np.mean(rates, axis=0)
     family = families_of(cases, across=True)
-    change = np.bincount(family, weights * (first.astype(int) - second.astype(int)))
-    (p_value,) = sign_flip_p_values(change.astype(np.int64)[None]).tolist()
-    return Comparison(
-        cases=len(cases),
+    of_family = np.bincount(family, weights * (first.astype(int) - second.astype(int)))
+    (p_value,) = sign_flip_p_values(of_family.astype(np.int64)[None]).tolist()
+    return _comparison(
+        first,
+        second,
         families=int(family.max()) + 1,
-        first_only=int((first & ~second).sum()),
-        second_only=int((second & ~first).sum()),
-        rates=(float(rates[0]), float(rates[1])),
-        difference=float(change.sum() / weights.sum()),
+        rates=(float(mean_rates[0]), float(mean_rates[1])),
+        difference=float(of_family.sum() / weights.sum()),
         p_value=p_value,
         adjusted=p_value,
     )
 
 
 def detectable(cases: Sequence[Case], failed: statistics.Failed) -> dict[str, float]:
-    """The change of a failure rate that `compare` shows with a probability of 80 %, by capability.
+    """The change of each failure rate that `compare` has 80 % power to detect, and of `MEAN`.
 
-    It follows from what one model fails: of another that fails as often and independently of it,
-    so that of models that agree more less is enough. That of the mean is under `MEAN`.
+    It assumes another model that fails as often, independently of this one: for models that agree
+    more, a smaller change is enough.
+
+    Args:
+        cases: of one capability or more.
+        failed: which of them a model fails.
     """
-    of = statistics.families(cases)
-    mean, each = statistics.mean_evidence(of, failed)
-    of_name = dict(zip(of.names, _seen(each, LEVEL / len(of.names)).tolist(), strict=True))
-    return {MEAN: float(_seen(mean, LEVEL)), **of_name}
+    families = statistics.families(cases)
+    mean, of_capability = statistics.mean_evidence(families, failed)
+    changes = _detectable_change(of_capability, LEVEL / len(families.names))
+    by_name = dict(zip(families.names, changes.tolist(), strict=True))
+    return {MEAN: float(_detectable_change(mean, LEVEL)), **by_name}
 
 
-def blind(cases: Sequence[Case], failed: statistics.Failed) -> set[str]:
-    """Where `compare` could show no loss, were every case failed: a capability, or `MEAN`.
+def _detectable_change(evidence: statistics.Evidence, level: float) -> statistics.Floats:
+    quantile = NormalDist().inv_cdf
+    spread = np.sqrt(2 * evidence.guess * (1 - evidence.guess) / evidence.size)
+    return np.minimum(1, (quantile(1 - level / 2) + quantile(POWER)) * spread)
 
-    Too few cases pass, or they come of too few sentences; see `detectable`.
+
+def without_power(cases: Sequence[Case], failed: statistics.Failed) -> set[str]:
+    """The capabilities, or `MEAN`, in which `compare` could show no loss even if all cases failed.
+
+    Too few of a model's cases pass there, or they come from too few sentences; see `detectable`.
     """
     tests = compare(cases, failed, np.ones_like(failed))
-    tried = {name: 1 if name == MEAN else len(tests.keys() - {MEAN}) for name in tests}
-    return {name for name, test in tests.items() if test.p_value * tried[name] >= LEVEL}
-
-
-def _seen(known: statistics.Evidence, level: float) -> statistics.Floats:
-    quantile = NormalDist().inv_cdf
-    spread = np.sqrt(2 * known.guess * (1 - known.guess) / known.size)
-    return np.minimum(1, (quantile(1 - level / 2) + quantile(_POWER)) * spread)
+    capabilities = len(tests.keys() - {MEAN})
+    factor_of = {name: 1 if name == MEAN else capabilities for name in tests}
+    return {name for name, test in tests.items() if test.p_value * factor_of[name] >= LEVEL}
 
 
 def paired(
-    one: Outcomes, other: Outcomes
+    first: Outcomes, second: Outcomes
 ) -> tuple[list[Case], statistics.Failed, statistics.Failed]:
     """The cases that two models were both scored on, and which of them each fails."""
-    number_of = {case.id: number for number, case in enumerate(other.cases)}
-    first = [number for number, case in enumerate(one.cases) if case.id in number_of]
-    second = [number_of[one.cases[number].id] for number in first]
-    cases = [one.cases[number] for number in first]
-    return cases, one.failed[first], other.failed[second]
+    numbers, others = _shared(first.cases, second.cases)
+    return [first.cases[n] for n in numbers], first.failed[numbers], second.failed[others]
 
 
 def paired_contrasts(
-    one: Outcomes, other: Outcomes
+    first: Outcomes, second: Outcomes
 ) -> tuple[list[Case], statistics.Failed, statistics.Failed]:
-    """The cases with contrasts that two models were both asked, and which pairs each fails."""
-    first, second = one.pairs(), other.pairs()
-    number_of = {case.id: number for number, case in enumerate(second.contrasts)}
-    shared = [n for n, case in enumerate(first.contrasts) if case.id in number_of]
-    also = [number_of[first.contrasts[n].id] for n in shared]
-    return [first.cases[n] for n in shared], ~first.right[shared], ~second.right[also]
+    """The cases whose contrasts two models were both asked, and which pairs each fails."""
+    pairs, other_pairs = first.pairs(), second.pairs()
+    numbers, others = _shared(pairs.contrasts, other_pairs.contrasts)
+    cases = [pairs.cases[n] for n in numbers]
+    return cases, ~pairs.right[numbers], ~other_pairs.right[others]
+
+
+def _shared(cases: Sequence[Case], others: Sequence[Case]) -> tuple[list[int], list[int]]:
+    """The numbers of the cases that are among others, and the numbers that they have there."""
+    number_of = {case.id: number for number, case in enumerate(others)}
+    numbers = [number for number, case in enumerate(cases) if case.id in number_of]
+    return numbers, [number_of[cases[number].id] for number in numbers]
 
 
 def shown_p(p_value: float) -> float:
     """A p-value in three digits that lies on the same side of `LEVEL`."""
-    shown = float(f"{p_value:.3g}")
-    return 0.0499 if shown >= LEVEL > p_value else shown
+    rounded = float(f"{p_value:.3g}")
+    return 0.0499 if rounded >= LEVEL > p_value else rounded

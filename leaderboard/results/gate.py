@@ -8,36 +8,37 @@ from typing import Any, Literal
 
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.results import comparison
-from s2lct.leaderboard.results.read import Scored
+from s2lct.leaderboard.results.comparison import MEAN
+from s2lct.leaderboard.results.read_results import ScoredModel
 from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.scoring.statistics import Failed
 from s2lct.plain_text import did_you_mean
 from s2lct.suite.cases import Case
 
-MEAN, CONSISTENCY = comparison.MEAN, "consistency"
-Side = Literal["max", "min"]
-_EXAMPLES = {"max": "LC4=20 or mean=30", "min": "consistency=60 or LC4/consistency=50"}
+CONSISTENCY = "consistency"
+Option = Literal["max", "min"]
+_EXAMPLE_OF = {"max": "LC4=20 or mean=30", "min": "consistency=60 or LC4/consistency=50"}
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A figure held against a bound, or against that of an earlier result on the cases of both.
+    """A figure checked against a bound, or against that of an earlier result on the same cases.
 
     Attributes:
         figure: ``consistency``, or that of a capability, ``LC4/consistency``; a capability's
             failure rate, ``LC4``, or their ``mean``.
-        asked: ``max`` or ``min`` of a bound, or ``no_worse``.
-        passed: whether it holds.
+        asked: ``max`` or ``min`` for a bound, or ``no_worse``.
+        passed: whether the check passes.
         found: the figure, in [0, 1].
-        bound: of ``max`` and ``min``.
-        interval: of the figure; of ``max`` and ``min``.
+        bound: for ``max`` and ``min``.
+        interval: of the figure; for ``max`` and ``min``.
         before: the figure of the earlier result.
         p_value: of the test of `comparison.compare`, after its correction.
         shown: ``better`` or ``worse`` where that test shows it.
-        cases: how many both results have, or pairs.
-        detectable: the change of the figure that the test shows with a probability of 80 %.
-        blind: whether the test could show no loss, were every case failed: too few pass before.
+        cases: how many cases, or pairs, both results have.
+        detectable: the change of the figure that the test has 80 % power to detect.
+        blind: whether the test could show no loss even if all cases failed: too few pass before.
     """
 
     figure: str
@@ -54,38 +55,37 @@ class Check:
     blind: bool | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """What a program is told; see docs/ci.md."""
+        """Its fields; see docs/ci.md."""
         return asdict(self)
 
 
-def check_bounds(result: Result, texts: Iterable[str], side: Side) -> list[Check]:
-    """Hold a result's figures against bounds.
+def check_bounds(result: Result, bounds: Iterable[str], option: Option) -> list[Check]:
+    """Check a result's figures against bounds.
 
     Args:
-        result: what is held against them.
-        texts: ``FIGURE=PERCENT`` each, as the options ``--max`` and ``--min`` take them.
-        side: which of the two options: the highest failure rates that pass, or the lowest
-            consistency.
+        result: whose figures are checked.
+        bounds: texts ``FIGURE=PERCENT``, as the options ``--max`` and ``--min`` take them.
+        option: ``max`` for the highest failure rates that pass, ``min`` for the lowest consistency.
 
     Raises:
         ScoringError: a text is no bound, or the result has no such figure; it says which.
     """
-    known = _failure_rates(result) if side == "max" else _shares(result)
-    spelling = {name.casefold(): name for name in known}
+    figures = _failure_rates(result) if option == "max" else _consistencies(result)
+    name_of = {name.casefold(): name for name in figures}
     checks: list[Check] = []
-    for text in texts:
+    for text in bounds:
         name, _, number = (part.strip() for part in text.partition("="))
-        bound = _proportion(f"--{side} {text}", name, number, _EXAMPLES[side])
-        figure = spelling.get(name.casefold())
-        if figure is None:
+        bound = _proportion(f"--{option} {text}", name, number, _EXAMPLE_OF[option])
+        if (figure := name_of.get(name.casefold())) is None:
             raise ScoringError(
-                f"--{side} {text}: the result has no such figure",
-                hint=f"{did_you_mean(name, known)}choose among "
-                f"{', '.join(known) or 'none: the suite has no contrasts'}",
+                f"--{option} {text}: the result has no such figure",
+                hint=f"{did_you_mean(name, figures)}choose among "
+                f"{', '.join(figures) or 'none: the suite has no contrasts'}",
             )
-        found, interval = known[figure]
-        past = bound - found if side == "min" else found - bound
-        checks.append(Check(figure, side, past <= _ROUNDING, found, round(bound, 12), interval))
+        value, interval = figures[figure]
+        excess = bound - value if option == "min" else value - bound
+        passed = excess <= _ROUNDING
+        checks.append(Check(figure, option, passed, value, round(bound, 12), interval))
     return checks
 
 
@@ -113,21 +113,22 @@ def _proportion(option: str, name: str, text: str, example: str) -> float:
 def _failure_rates(result: Result) -> dict[str, tuple[float, tuple[float, float]]]:
     overall = result.overall.failure_rate
     return {MEAN: (overall.macro, overall.macro_ci)} | {
-        name: (of.all.failure_rate, of.all.ci) for name, of in result.capabilities.items()
+        name: (figures.all.failure_rate, figures.all.ci)
+        for name, figures in result.capabilities.items()
     }
 
 
-def _shares(result: Result) -> dict[str, tuple[float, tuple[float, float]]]:
+def _consistencies(result: Result) -> dict[str, tuple[float, tuple[float, float]]]:
     overall = result.overall.consistency
     return ({CONSISTENCY: (overall.macro, overall.macro_ci)} if overall else {}) | {
-        f"{name}/{CONSISTENCY}": (of.consistency.share, of.consistency.ci)
-        for name, of in result.capabilities.items()
-        if of.consistency
+        f"{name}/{CONSISTENCY}": (figures.consistency.share, figures.consistency.ci)
+        for name, figures in result.capabilities.items()
+        if figures.consistency
     }
 
 
-def check_no_worse(new: Scored, old: Scored) -> list[Check]:
-    """Hold a result against an earlier one by `comparison.compare`.
+def check_no_worse(new: ScoredModel, old: ScoredModel) -> list[Check]:
+    """Check a result against an earlier one by `comparison.compare`.
 
     Consistency comes first, then failure rates; the mean of several capabilities before these,
     tested by itself.
@@ -135,42 +136,38 @@ def check_no_worse(new: Scored, old: Scored) -> list[Check]:
     Raises:
         ScoringError: the new one lacks cases or contrasts of the earlier one.
     """
+    new_ids = {case.id for case in new.outcomes.suite.with_contrasts}
     lacking = [
-        f"{len(ids):,} of the {len(rows):,} {what} (first {ids[0]})"
-        for what, rows, others in (
-            ("cases", old.outcomes.cases, new.outcomes.cases),
-            ("contrasts", old.outcomes.suite.contrasts, new.outcomes.suite.contrasts),
+        f"{len(ids):,} of the {len(cases):,} {kind} (first {ids[0]})"
+        for kind, cases in (
+            ("cases", old.outcomes.cases),
+            ("contrasts", old.outcomes.suite.contrasts),
         )
-        if (ids := _ids_lacking(rows, others))
+        if (ids := [case.id for case in cases if case.id not in new_ids])
     ]
     if lacking:
         raise ScoringError(
             f"the new result lacks {' and '.join(lacking)} that the earlier one has",
             hint="score both on the same cases and contrasts",
         )
-    pairs = comparison.paired(old.outcomes, new.outcomes)
-    contrasts = comparison.paired_contrasts(old.outcomes, new.outcomes)
-    return [*_compared(*contrasts, consistency=True), *_compared(*pairs, consistency=False)]
+    pairs = comparison.paired_contrasts(old.outcomes, new.outcomes)
+    cases = comparison.paired(old.outcomes, new.outcomes)
+    return [*_no_worse_checks(*pairs, consistency=True), *_no_worse_checks(*cases)]
 
 
-def _ids_lacking(rows: Sequence[Case], others: Sequence[Case]) -> list[str]:
-    ids = {case.id for case in others}
-    return [case.id for case in rows if case.id not in ids]
-
-
-def _compared(
-    cases: Sequence[Case], before: Failed, after: Failed, *, consistency: bool
+def _no_worse_checks(
+    cases: Sequence[Case], before: Failed, after: Failed, *, consistency: bool = False
 ) -> list[Check]:
     """Checks of the mean and of each capability, by which of the cases, or pairs, fail."""
     if not cases:
         return []
-    seen, blind = comparison.detectable(cases, before), comparison.blind(cases, before)
+    detectable = comparison.detectable(cases, before)
+    blind = comparison.without_power(cases, before)
     checks: list[Check] = []
     for name, test in comparison.compare(cases, before, after).items():
         figure = name
         if consistency:
             figure = CONSISTENCY if name == MEAN else f"{name}/{CONSISTENCY}"
-        # Pairs fail of which not both pass, and the figure is of the others.
         old, new = (1 - rate if consistency else rate for rate in test.rates)
         checks.append(
             Check(
@@ -182,8 +179,8 @@ def _compared(
                 p_value=test.adjusted,
                 shown=None if test.better is None else ("worse", "better")[test.better],
                 cases=test.cases,
-                # More than all that pass before cannot be lost.
-                detectable=min(seen[name], 1 - test.rates[0]),
+                # No more can be lost than passes before.
+                detectable=min(detectable[name], 1 - test.rates[0]),
                 blind=name in blind,
             )
         )

@@ -1,14 +1,13 @@
-"""Result files: JSON with figures, and beside it a Parquet file with a prediction a case."""
+"""What a result file holds, which model it is of, and which results may be ranked."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS, Label, check_label_map
@@ -23,16 +22,15 @@ from s2lct.leaderboard.scoring.figures import (
 from s2lct.leaderboard.scoring.score import SelectionRecord
 
 FORMAT: Literal[6] = 6
-LONGEST_NAME = 200
-_LONGEST_WORDS = {"prompt": 4_000, "label_rule": 10_000, "name": 4_096}
-_LONGEST_WORD = 300
-_INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-_SLOW_CLOCK = timedelta(minutes=10)
+MAX_NAME_LENGTH = 200
+_MAX_CLOCK_ERROR = timedelta(minutes=10)
 _REFERENCE_NAMES = {RANDOM, *(f"always-{label}" for label in LABELS)}
 _SHA256 = re.compile(r"([0-9a-f]{64})?")
 _REVISION = re.compile(r"[\w.+!-]*", re.ASCII)
 # Hub ids, built-in models, folders, and what servers call models, as llama3:8b
 _MODEL_NAME = re.compile(r"/?(?!-)[\w.-]+(?:/(?!-)[\w.-]+)*(?:/|:[\w.-]+)?", re.ASCII)
+_ASKED_FIELDS = {"name", "options", "dtype"}
+_VERSION_FIELDS = {"revision", "weights_sha256", "answers_sha256", "predictions"}
 
 
 class _Strict(BaseModel):
@@ -40,7 +38,7 @@ class _Strict(BaseModel):
 
 
 class SuiteRecord(_Strict):
-    """Which suite."""
+    """Which suite a model was scored on."""
 
     name: str
     version: str
@@ -56,10 +54,10 @@ class OutcomesRecord(_Strict):
 
 
 class Result(_Strict):
-    """A result file.
+    """The contents of a result file.
 
-    Its figures are for whoever reads it; what reads it here computes them from the predictions in
-    the Parquet file beside it, and the suite.
+    Its figures are for people and other programs: what reads it here computes them again from the
+    predictions in the Parquet file beside it, and the suite.
     """
 
     format: Literal[6] = FORMAT
@@ -82,90 +80,81 @@ class Result(_Strict):
 
     @property
     def moment(self) -> datetime:
-        """When the model was scored; a ValueError where the date is none."""
-        when = datetime.fromisoformat(self.date.replace("Z", "+00:00"))
-        return when if when.tzinfo else when.replace(tzinfo=timezone.utc)
+        """When the model was scored."""
+        moment = datetime.fromisoformat(self.date.replace("Z", "+00:00"))
+        return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+
+    @model_validator(mode="after")
+    def _check_texts(self) -> Result:
+        names = (self.model.name, self.model.revision, self.suite.name, self.suite.version)
+        if not all(name.isprintable() for name in names):
+            raise ValueError("a name, revision or version holds a control character")
+        try:
+            is_future = self.moment > datetime.now(timezone.utc) + _MAX_CLOCK_ERROR
+        except ValueError:
+            raise ValueError(f"date: {self.date!r:.60} is no ISO date") from None
+        if is_future:
+            raise ValueError(f"date: {self.date} lies in the future")
+        try:
+            _check_options(self.model.options)
+        except ScoringError as error:
+            raise ValueError(f"model.options: {error.problem}") from None
+        return self
 
 
-# What a stranger's result may not say
-
-
-def faults_of_words(result: Result) -> Iterator[str]:
-    """What no result may say, wherever it is shown."""
-    for where, text in _texts_of(result, ""):
-        name = where.rpartition(".")[2]
-        if len(text) > (most := _LONGEST_WORDS.get(name, _LONGEST_WORD)):
-            yield f"{where}: has {len(text):,} characters, at most {most:,}"
-        shown = text.replace("\n", "").replace("\t", "") if name == "prompt" else text
-        plain = shown.isascii() and shown.isprintable()
-        if not plain and any(unicodedata.category(sign) in _INVISIBLE for sign in shown):
-            yield f"{where}: holds a control character"
-    try:
-        yield from _faults_of_options(result.model.options)
-        if result.moment > datetime.now(timezone.utc) + _SLOW_CLOCK:
-            yield f"date: {result.date} lies in the future"
-    except ScoringError as error:
-        yield f"model.options: {error.problem}"
-    except ValueError:
-        yield f"date: {result.date!r} is no ISO date"
-
-
-def _faults_of_options(options: OptionsRecord) -> Iterator[str]:
-    """Options that say nothing, or the same as others in other words."""
+def _check_options(options: OptionsRecord) -> None:
+    """Refuse options that mean what others mean, or nothing: they would make a row of their own."""
     label_map = options.label_map
     if label_map is not None and check_label_map(label_map) != label_map:
-        yield f"model.options.label_map: is not of {', '.join(LABELS)}, written so"
+        raise ValueError(f"model.options.label_map: use {', '.join(LABELS)}, written so")
     if (options.prompt is None) != (options.label_words is None):
-        yield "model.options: a prompt and its label words go together"
+        raise ValueError("model.options: a prompt and its label words go together")
     if options.chat_template and options.prompt is None:
-        yield "model.options.chat_template: is of no prompt"
+        raise ValueError("model.options.chat_template: needs a prompt")
     question_of(options)
 
 
-def _texts_of(value: Any, where: str) -> Iterator[tuple[str, str]]:
-    """Every text of nested data with its place, and keys, but for the names of fields."""
-    if isinstance(value, (float, int)):
-        return
-    if isinstance(value, str):
-        yield where, value
-    elif isinstance(value, BaseModel):
-        for field, part in value:
-            yield from _texts_of(part, f"{where}.{field}" if where else field)
-    elif isinstance(value, dict):
-        for key, part in value.items():
-            yield f"a key in {where or 'the file'}", str(key)
-            yield from _texts_of(part, f"{where}.{key}" if where else str(key))
-    elif isinstance(value, (list, tuple)):
-        for number, part in enumerate(value):
-            yield from _texts_of(part, f"{where}.{number}")
+def model_identity(model: ModelRecord, *, any_version: bool = False) -> list[object]:
+    """What two results have in common if they are of the same model, asked alike; for JSON.
+
+    Args:
+        model: as a result records it.
+        any_version: models whose weights or revision differ count as the same.
+    """
+    fields = _ASKED_FIELDS if any_version else _ASKED_FIELDS | _VERSION_FIELDS
+    identity: list[object] = [model.model_dump(mode="json", include=fields)]
+    if model.endpoint is not None:
+        identity += [model.endpoint.url, model.endpoint.max_tokens]
+    return identity
 
 
-def faults_of_names(result: Result) -> Iterator[str]:
-    """Names that are none, or that look like another beside others."""
+def ranking_faults(result: Result) -> Iterator[str]:
+    """Why a result may not stand among others on a leaderboard; nothing if it may."""
     model, suite = result.model, result.suite
-    if fault := fault_of_model_name(model.name):
+    if fault := name_fault(model.name):
         yield f"model.name: {fault}"
-    if not _REVISION.fullmatch(model.revision):
-        yield f"model.revision: {model.revision!r} is no revision"
-    if not _REVISION.fullmatch(suite.version):
-        yield f"suite.version: {suite.version!r} is no version"
-    if not _SHA256.fullmatch(model.weights_sha256):
-        yield "model.weights_sha256: is no SHA-256"
-    if not _SHA256.fullmatch(model.answers_sha256):
-        yield "model.answers_sha256: is no SHA-256"
-    if not _SHA256.fullmatch(suite.fingerprint):
-        yield "suite.fingerprint: is no SHA-256"
+    for field, value, pattern in (
+        ("model.revision", model.revision, _REVISION),
+        ("model.weights_sha256", model.weights_sha256, _SHA256),
+        ("model.answers_sha256", model.answers_sha256, _SHA256),
+        ("suite.version", suite.version, _REVISION),
+        ("suite.fingerprint", suite.fingerprint, _SHA256),
+    ):
+        if not pattern.fullmatch(value):
+            yield f"{field}: {value!r:.60} cannot be one"
+    if model.predictions is not None:
+        yield "model.predictions: nobody can score predictions from a file again"
+    if result.partial:
+        yield "selection: it covers a part of the suite; score the model on all of it"
 
 
 def check_own_name(name: str) -> None:
-    """Refuse what nobody may call a model of their own.
+    """Refuse a name that nobody may give to a model of their own.
 
     Raises:
-        ScoringError: it is no name, or that of a model that comes with s2lct.
+        ScoringError: it has other characters, or is that of a model that comes with s2lct.
     """
-    fault = fault_of_model_name(name)
-    if name in BUILT_IN:
-        fault = f"{name!r} is a model that comes with s2lct"
+    fault = f"{name!r} is a model that comes with s2lct" if name in BUILT_IN else name_fault(name)
     if fault:
         raise ScoringError(
             f"--name: {fault}",
@@ -173,12 +162,12 @@ def check_own_name(name: str) -> None:
         )
 
 
-def fault_of_model_name(name: str) -> str:
+def name_fault(name: str) -> str:
     """Why a model cannot be called so beside others; empty if it can."""
-    if len(name) > LONGEST_NAME:
-        return f"has {len(name):,} characters, at most {LONGEST_NAME}"
+    if len(name) > MAX_NAME_LENGTH:
+        return f"has {len(name):,} characters, at most {MAX_NAME_LENGTH}"
     if not _MODEL_NAME.fullmatch(name):
         return f"{name!r} is no name of letters, digits, _, . and -, with / after the owner"
     if name.lower() in _REFERENCE_NAMES:
-        return f"{name!r} is what an answer is called that reads no case"
+        return f"{name!r} is the name of a constant or random answer"
     return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from s2lct.leaderboard.models.record import stands_apart
-from s2lct.leaderboard.results.record import LONGEST_NAME, Result
+from s2lct.leaderboard.results.record import MAX_NAME_LENGTH, Result
 from s2lct.plain_text import plain
 
 _LONGEST_OPTIONS = 40
@@ -45,7 +45,7 @@ def _name(result: Result) -> str:
     partial = f"partial: {result.overall.cases:,} cases" if result.partial else ""
     if result.selection and result.selection.contrasts:
         partial += ", no contrasts"
-    name = plain(result.model.name, LONGEST_NAME)
+    name = plain(result.model.name, MAX_NAME_LENGTH)
     return " ".join([name, *(f"({words})" for words in (options, partial) if words)])
 
 

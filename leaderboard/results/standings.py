@@ -11,35 +11,42 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import norm
 
 from s2lct.errors import ScoringError
 from s2lct.files import is_folder, sha256_of
 from s2lct.hub_calls import reason_of
-from s2lct.leaderboard.results.comparison import holm, pair_tests, winner
-from s2lct.leaderboard.results.hub_results import on_hub, snapshot
-from s2lct.leaderboard.results.read import Scored, Suites, read_outcomes, read_result, with_figures
-from s2lct.leaderboard.results.record import Result, faults_of_names
+from s2lct.leaderboard.results.comparison import LEVEL, holm, pair_tests, winner
+from s2lct.leaderboard.results.hub import download_results, is_on_hub
+from s2lct.leaderboard.results.order import best_first
+from s2lct.leaderboard.results.read_results import (
+    ScoredModel,
+    Suites,
+    read_outcomes,
+    read_result,
+    with_figures,
+)
+from s2lct.leaderboard.results.record import Result, model_identity, ranking_faults
 from s2lct.leaderboard.scoring import statistics
 from s2lct.leaderboard.scoring.figures import Reference, references
 from s2lct.plain_text import ShortRepr, plain
 from s2lct.progress import bar
 from s2lct.suite.capability_ids import natural_order
-from s2lct.suite.cases import SuiteCases
+from s2lct.suite.cases import Case, SuiteCases, families_of
 
-MOST_TESTED = 100
+MAX_TESTED_MODELS = 100
 """A page holds the tests of all pairs of so many models; `s2lct compare` tests any two."""
-_LONGEST_LINE = 400
-_TINY = 1e-9
-_LEAST_SPREAD = 1e-7
+_MAX_LINE_LENGTH = 400
+_MIN_VARIANCE = 1e-12
 
 
 @dataclass(frozen=True)
 class Standing:
     """A model's place among those of its suite."""
 
-    scored: Scored
+    scored: ScoredModel
     sha256: str  # of its result file
-    rank: tuple[int, int]  # best and worst that the cases leave open
+    rank: tuple[int, int]  # best and worst rank that the tests leave open
     obtained: str  # how its predictions were obtained, one of `record.OBTAINED`
 
 
@@ -52,26 +59,35 @@ class SuiteStandings(ShortRepr):
 
     @property
     def capabilities(self) -> list[str]:
-        """The suite's, by number."""
+        """The suite's capabilities, by number."""
         return sorted(statistics.by_name(self.suite.cases), key=natural_order)
 
     @property
     def references(self) -> dict[str, Reference]:
-        """What constant and random answers come to."""
+        """The figures of constant and random answers."""
         return references(self.suite.cases, self.suite.contrasts)
 
 
 @dataclass(frozen=True, repr=False)
-class Collection(ShortRepr):
+class Leaderboard(ShortRepr):
     """The standings of each suite, and in ``skipped`` a line for each file left out: why."""
 
     suites: tuple[SuiteStandings, ...]
     skipped: tuple[str, ...] = ()
 
 
+class _Candidate(NamedTuple):
+    """A result file that can be ranked."""
+
+    file: Path
+    sha256: str
+    scored: ScoredModel
+    obtained: str
+
+
 def collect(
     source: str | Path, suites: Sequence[SuiteCases] = (), rescored: Container[str] = ()
-) -> Collection:
+) -> Leaderboard:
     """Read results and rank their models.
 
     A file that cannot be used is left out with a line that says why; of two files of the same model
@@ -85,130 +101,122 @@ def collect(
     Raises:
         ScoringError: there is nothing at ``source``, or nothing usable.
     """
-    is_here = is_folder(Path(source)) and not on_hub(str(source))
-    folder = Path(source) if is_here else snapshot(str(source))
-    known, wanted = Suites(suites), {suite.fingerprint for suite in suites}
-    found: dict[str, dict[tuple[str, ...], tuple[Path, Scored]]] = {}
+    is_here = is_folder(Path(source)) and not is_on_hub(str(source))
+    folder = Path(source) if is_here else download_results(str(source))
+    allowed, fingerprints = Suites(suites), {suite.fingerprint for suite in suites}
+    by_model: dict[str, _Candidate] = {}
     skipped: list[str] = []
 
-    def skip(file: Path, why: str) -> None:
+    def skip(file: Path, reason: str) -> None:
         name = file.relative_to(folder).as_posix()
-        skipped.append(plain(f"{name}: {why.removeprefix(f'{file}: ')}", _LONGEST_LINE))
+        skipped.append(plain(f"{name}: {reason.removeprefix(f'{file}: ')}", _MAX_LINE_LENGTH))
 
     files = sorted(folder.rglob("*.json"))
-    step = bar("reading results", len(files))
+    advance = bar("reading results", len(files))
     for file in files:
-        step(1)
+        advance(1)
         try:
-            scored = _ranked_result(file, known, wanted)
+            scored = _read_rankable(file, allowed, fingerprints)
         except ScoringError as error:
             skip(file, error.problem)
             continue
         except Exception as error:  # a stranger's files may fail in any way
             skip(file, f"cannot be read ({reason_of(error)})")
             continue
-        models = found.setdefault(scored.result.suite.fingerprint, {})
-        same = _identity(scored.result)
+        sha256 = sha256_of(file)
+        obtained = scored.result.model.obtained(rescored=sha256 in rescored)
+        candidate = _Candidate(file, sha256, scored, obtained)
+        model = _model_key(scored.result)
         kept, other = sorted(
-            [(file, scored), models.get(same, (file, scored))],
+            [candidate, by_model.get(model, candidate)],
             # No result that nobody rescored takes the place of one that somebody did.
-            key=lambda one: (sha256_of(one[0]) in rescored, one[1].result.moment, one[0]),
+            key=lambda of: (of.sha256 in rescored, of.scored.result.moment, of.file),
             reverse=True,
         )
-        models[same] = kept
-        if other != kept:
-            skip(other[0], f"{kept[0].name} is a newer or a rescored result of the same model")
-    if not found:
+        by_model[model] = kept
+        if other is not kept:
+            skip(other.file, f"{kept.file.name} is a newer or a rescored result of the same model")
+    if not by_model:
         raise ScoringError(
             f"{source}: holds no usable result file"
             + (f"; {len(skipped)} left out, the first: {skipped[0]}" if skipped else ""),
             hint="make some with `s2lct score MODEL --suite DIR --out results/`; name their suite "
             "with --suite where it is not here",
         )
-    ranked = [ranked_models(models.values(), rescored=rescored) for models in found.values()]
-    return Collection(tuple(sorted(ranked, key=_precedence, reverse=True)), tuple(skipped))
+    of_suite: dict[str, list[_Candidate]] = {}
+    for candidate in by_model.values():
+        fingerprint = candidate.scored.result.suite.fingerprint
+        of_suite.setdefault(fingerprint, []).append(candidate)
+    ranked = sorted(map(_ranked, of_suite.values()), key=_suite_order, reverse=True)
+    return Leaderboard(tuple(ranked), tuple(skipped))
 
 
-def _ranked_result(file: Path, known: Suites, wanted: set[str]) -> Scored:
-    """A result of a whole suite; a `ScoringError` for what a page cannot show."""
+def _read_rankable(file: Path, allowed: Suites, fingerprints: set[str]) -> ScoredModel:
+    """Read a result; a `ScoringError` if it may not be ranked."""
     result = read_result(file)
-    if fault := next(faults_of_names(result), ""):
-        raise ScoringError(f"{file}: {fault}", hint="leave it out")
-    if result.partial or result.model.predictions is not None:
-        what = "covers a part of its suite" if result.partial else "holds given predictions"
-        raise ScoringError(f"{file}: {what}", hint="see it with `s2lct report`")
-    if wanted and result.suite.fingerprint not in wanted:
+    for fault in ranking_faults(result):
+        raise ScoringError(f"{file}: {fault}", hint="see it with `s2lct report`")
+    if fingerprints and result.suite.fingerprint not in fingerprints:
         raise ScoringError(
             f"{file}: is on another suite than --suite names ({result.suite.version}, "
             f"{result.suite.fingerprint[:12] or 'none'})",
             hint="name its suite, too",
         )
-    suite = known.of(result, file)
-    outcomes = read_outcomes(file, result, suite)
-    return Scored(with_figures(result, outcomes), outcomes)
+    outcomes = read_outcomes(file, result, allowed.of(result, file))
+    return ScoredModel(with_figures(result, outcomes), outcomes)
 
 
-def _identity(result: Result) -> tuple[str, ...]:
-    """What results of the same model have in common; on the Hub names differ not by case.
-
-    Of an endpoint nobody can tell whether the models of two such names are one.
-    """
-    model, endpoint = result.model, result.model.endpoint
-    address = (endpoint.url, str(endpoint.max_tokens), model.name) if endpoint else ()
-    options = json.dumps(model.options.model_dump(mode="json"), sort_keys=True)
-    weights = model.weights_sha256 or model.answers_sha256
-    return model.name.casefold(), model.revision, weights, model.dtype, options, *address
+def _model_key(result: Result) -> str:
+    """Equal for results of the same model on the same suite; the Hub ignores the case of names."""
+    model = result.model.model_copy(update={"name": result.model.name.casefold()})
+    return json.dumps([result.suite.fingerprint, model_identity(model)], sort_keys=True)
 
 
-def _precedence(one: SuiteStandings) -> tuple[object, ...]:
+def _suite_order(board: SuiteStandings) -> tuple[object, ...]:
     """Which of several suites a page shows first: the one with the largest of these."""
-    match = re.match(r"v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})", one.suite.version, re.ASCII)
+    match = re.match(r"v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})", board.suite.version, re.ASCII)
     version = tuple(map(int, match.groups())) if match else (-1,)
-    return version, len(one.standings), one.suite.fingerprint
+    return version, len(board.standings), board.suite.fingerprint
 
 
-def ranked_models(
-    models: Iterable[tuple[Path, Scored]], seed: int = 0, rescored: Container[str] = ()
-) -> SuiteStandings:
-    """The models of one suite, ranked by one bootstrap of all: differences are paired.
+def _ranked(candidates: Iterable[_Candidate]) -> SuiteStandings:
+    """The models of one suite, ranked by consistency, or without contrasts by failure rates."""
+    # Equal models stand in the order of their files' hashes.
+    by_id = {id(of.scored.result): of for of in sorted(candidates, key=lambda of: of.sha256)}
+    results = best_first([candidate.scored.result for candidate in by_id.values()])
+    ordered = [by_id[id(result)] for result in results]
+    scored = [candidate.scored for candidate in ordered]
+    suite = scored[0].outcomes.suite
+    ranks = rank_ranges(*_failed_cases(suite, scored, consistency=bool(suite.contrasts))).tolist()
+    return SuiteStandings(
+        suite,
+        tuple(
+            Standing(candidate.scored, candidate.sha256, (best, worst), candidate.obtained)
+            for candidate, (best, worst) in zip(ordered, ranks, strict=True)
+        ),
+    )
 
-    What ranks is consistency, and in a suite without contrasts the failure rate.
 
-    Args:
-        models: result files, and what they hold.
-        seed: of the bootstrap.
-        rescored: SHA-256 of the result files whose models were asked again, and agree.
+def _failed_cases(
+    suite: SuiteCases, scored: Sequence[ScoredModel], *, consistency: bool
+) -> tuple[Sequence[Case], statistics.Failed]:
+    """The cases that count, and which of them each model fails, shape (models, cases).
+
+    Of ``consistency`` those with a contrast count; a case fails unless both are answered right.
     """
-    files, read = zip(*models, strict=True)
-    suite = read[0].outcomes.suite
-    outcomes = [one.outcomes for one in read]
-    if suite.contrasts:
-        pairs = [of.pairs() for of in outcomes]
-        cases, failed = pairs[0].cases, np.stack([~of.right for of in pairs])
-    else:
-        cases, failed = list(suite.cases), np.stack([of.failed for of in outcomes])
-    ranks = rank_intervals(*statistics.resampled_means(cases, failed, seed)).tolist()
-    found: list[Standing] = []
-    for file, one, (best, worst) in zip(files, read, ranks, strict=True):
-        sha256 = sha256_of(file)
-        obtained = one.result.model.obtained(rescored=sha256 in rescored)
-        found.append(Standing(one, sha256, (best, worst), obtained))
-    return SuiteStandings(suite, tuple(sorted(found, key=_place)))
-
-
-def _place(one: Standing) -> tuple[object, ...]:
-    result, share = one.scored.result, one.scored.result.overall.consistency
-    figures = (-share.macro if share else 0, result.overall.failure_rate.macro)
-    return *figures, result.model.name, result.model.revision, one.sha256
+    if not consistency:
+        return suite.cases, np.stack([outcomes.failed for _, outcomes in scored])
+    pairs = [outcomes.pairs() for _, outcomes in scored]
+    return pairs[0].cases, np.stack([~pair.right for pair in pairs])
 
 
 class PairTests(NamedTuple):
-    """What the tests of pairs of models show: (0, 1), (0, 2), …, (1, 2), ….
+    """The tests of pairs of models: (0, 1), (0, 2), …, (1, 2), ….
 
     Attributes:
         capabilities: that were tested, by number.
         p_values: after Holm's correction, shape (pairs, capabilities).
-        better: of each pair and capability what `comparison.winner` says.
+        better: for each pair and capability what `comparison.winner` says.
     """
 
     capabilities: list[str]
@@ -216,22 +224,19 @@ class PairTests(NamedTuple):
     better: list[list[int | None]]
 
 
-def pairwise_tests(one: SuiteStandings, *, consistency: bool = False) -> PairTests:
-    """The tests of each pair of the best models.
+def pairwise_tests(board: SuiteStandings, *, consistency: bool = False) -> PairTests:
+    """Test each pair of the best models in each capability.
 
-    They are bounded in number, so that a board of any size builds in seconds and its page stays
-    small. Of ``consistency`` it is pairs of a case and its contrast that fail.
+    The models are bounded in number, so that a board of any size builds in seconds.
     """
-    tested = [of.scored.outcomes for of in one.standings[:MOST_TESTED]]
-    pairs = [of.pairs() for of in tested] if consistency else []
-    cases = pairs[0].cases if pairs else one.suite.cases
+    scored = [standing.scored for standing in board.standings[:MAX_TESTED_MODELS]]
+    cases, failed = _failed_cases(board.suite, scored, consistency=consistency)
     of_name = statistics.by_name(cases)
     names = sorted(of_name, key=natural_order)
-    if len(tested) < 2 or not names:
+    if len(scored) < 2 or not names:
         return PairTests(names, np.ones((0, len(names))), [])
-    failed = np.stack([~of.right for of in pairs] or [of.failed for of in tested])
-    models = np.stack(np.triu_indices(len(tested), 1))
-    p_values, differences = pair_tests(cases, [of_name[name] for name in names], failed, models)
+    pairs = np.stack(np.triu_indices(len(scored), 1))
+    p_values, differences = pair_tests(cases, [of_name[name] for name in names], failed, pairs)
     adjusted = holm(p_values)
     better = [
         [winner(*test) for test in zip(*pair, strict=True)]
@@ -240,40 +245,28 @@ def pairwise_tests(one: SuiteStandings, *, consistency: bool = False) -> PairTes
     return PairTests(names, adjusted, better)
 
 
-def rank_intervals(rates: statistics.Floats, samples: statistics.Floats) -> npt.NDArray[np.int64]:
-    """The best and the worst rank that the cases leave open to each model.
+def rank_ranges(cases: Sequence[Case], failed: statistics.Failed) -> npt.NDArray[np.int64]:
+    """The best and the worst rank that tests leave open to each model, shape (models, 2).
 
-    A model's difference to another is shown where it is larger than ``c`` times its bootstrap
-    standard error; ``c`` is the quantile at `CONFIDENCE` of the largest of the model's
-    studentised differences, so that all of one model's comparisons hold together (Mogstad,
-    Romano, Shaikh and Wilhelm 2024, "Inference for Ranks").
+    Each pair of models is tested by the macro failure rate: the sign-flip test of whole families
+    across capabilities, in its normal approximation, with Holm's correction over all comparisons of
+    a model. Models that the test does not tell apart share ranks.
 
     Args:
-        rates: failure rates, shape (models,).
-        samples: of the bootstrap, the same families for all models, shape (RESAMPLES, models).
-
-    Returns:
-        Shape (models, 2), from 1 on; lower rates rank first.
+        cases: of one capability or more, not empty.
+        failed: which of them each model fails, shape (models, cases).
     """
-    models = len(rates)
-    deviations = np.ascontiguousarray((samples - rates).T)
-    centred = deviations - deviations.mean(axis=1, keepdims=True)
-    covariance = centred @ centred.T / samples.shape[0]
-    variance = np.diag(covariance)
-    ranks = np.empty((models, 2), dtype=np.int64)
-    room = np.empty_like(deviations)
-    for model in range(models):
-        spread = np.sqrt(np.maximum(variance + variance[model] - 2 * covariance[model], 0))
-        # Below this the two models differ in no sample, and rounding is all there is.
-        spread[spread < _LEAST_SPREAD] = 0
-        scale = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 0)
-        np.subtract(deviations, deviations[model], out=room)
-        np.multiply(room, scale[:, None], out=room)
-        largest = np.maximum(room.max(axis=0), -room.min(axis=0))
-        critical = float(np.quantile(largest, statistics.CONFIDENCE))
-        difference = rates - rates[model]
-        # Resampled counts are whole numbers: ties are common, and a tie shows nothing.
-        shown = np.abs(difference) > critical * spread + _TINY
-        better, worse = (shown & (difference < 0)).sum(), (shown & (difference > 0)).sum()
-        ranks[model] = 1 + better, models - worse
-    return ranks
+    capabilities = statistics.by_name(cases)
+    weights = np.zeros(len(cases))
+    for numbers in capabilities.values():
+        weights[numbers] = 1 / (len(numbers) * len(capabilities))
+    family = families_of(cases, across=True)
+    of_family = np.stack([np.bincount(family, weights * fails) for fails in failed])
+    rates, products = of_family.sum(axis=1), of_family @ of_family.T
+    differences = rates[:, None] - rates
+    variances = np.diag(products)[:, None] + np.diag(products) - 2 * products
+    # Equal models differ by rounding alone.
+    deviations = np.sqrt(np.maximum(variances, _MIN_VARIANCE))
+    shown = holm(2 * norm.sf(np.abs(differences) / deviations)) < LEVEL
+    better, worse = (shown & (differences > 0)).sum(axis=1), (shown & (differences < 0)).sum(axis=1)
+    return np.stack([1 + better, len(failed) - worse], axis=1)

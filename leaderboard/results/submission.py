@@ -2,69 +2,60 @@
 
 Nothing of a submission is trusted. Texts and passing labels are those of the suite, and every
 figure is computed again. The model's files, no code among them, are fetched at the commit that the
-result names, and the model is asked again here, in single precision. What that may cost is for who
-runs it to limit: in a container.
+result names, and the model is asked again here, in single precision. Whoever runs this limits what
+that may cost: in a container.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 
 import numpy as np
-import numpy.typing as npt
 
-from s2lct.errors import ScoringError
+from s2lct.errors import MissingPackageError, ScoringError
 from s2lct.files import sha256_of
 from s2lct.hub_calls import reason_of
 from s2lct.labels import ENDS, LABELS, NEGATIVE, NEUTRAL, POSITIVE
-from s2lct.leaderboard.answers.label_rules import (
-    LabelRule,
-    fault_of_probabilities,
-    rule_and_map,
-)
-from s2lct.leaderboard.models.classifier import Classifier, facts_of
+from s2lct.leaderboard.answers.label_rules import LabelRule, fault_of_probabilities
 from s2lct.leaderboard.models.load import load_classifier
-from s2lct.leaderboard.models.record import (
-    BUILT_IN,
-    ModelRecord,
-    OptionsRecord,
-    other_dtype,
-    question_of,
-)
-from s2lct.leaderboard.results.hub_results import hub_api, named_hub_errors
-from s2lct.leaderboard.results.read import read_outcomes, read_result, wrong_figures
-from s2lct.leaderboard.results.record import Result, faults_of_names
+from s2lct.leaderboard.models.record import BUILT_IN, ModelRecord, other_dtype, question_of
+from s2lct.leaderboard.results.hub import hub_api, hub_errors
+from s2lct.leaderboard.results.read_results import read_outcomes, read_result, wrong_figures
+from s2lct.leaderboard.results.record import Result, ranking_faults
 from s2lct.leaderboard.results.shown_names import look_alikes
-from s2lct.leaderboard.results.write import repository_path
-from s2lct.leaderboard.scoring.score import Outcomes, probabilities_of, rule_in_words
+from s2lct.leaderboard.results.write_results import repository_path
+from s2lct.leaderboard.scoring.score import Outcomes, score
 from s2lct.plain_text import plain
-from s2lct.suite.cases import Case, SuiteCases
+from s2lct.suite.cases import SuiteCases
 
-Mask = npt.NDArray[np.bool_]
 DEFAULT_BRANCH = "main"
-ROUNDING = 1e-4
-"""By how much probabilities or logits may differ where other machines round otherwise."""
+MIN_AGREEMENT = 0.98
+"""The least share of labels that a model, asked again on another machine, must give again."""
 PROBABILITY_MARGIN = 1e-3
 """By how much probabilities in a file, which are rounded, may differ from the model's."""
-MOST_NEAR_TIES = 0.02
-LONGEST_REASON = 240
+TIE_MARGIN = 1e-4
+"""By how much a label's rounded probability may lie below the largest."""
+MAX_REASON_LENGTH = 240
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(?:/[A-Za-z0-9][\w.-]{0,95})?", re.ASCII)
+_HUB_NAME = re.compile(r"(?!.*(?:\.\.|--))[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 _SUITE_FOLDER = re.compile(r"(.*-)?[0-9a-f]{12}")
-_MODEL_FILES = ("*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken", "*.vocab", "README.md")
+_UNKNOWN_OF_ENDPOINTS = ("parameters", "licence", "answers_sha256", "dtype", "device", "batch_size")
+_RECOMPUTED_FIELDS = (
+    *("revision", "weights_sha256", "label_rule", "options", "dtype", "parameters", "licence"),
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What the check of a submission came to."""
+class SubmissionCheck:
+    """Whether a submitted result is accepted."""
 
     file: str  # the result file
-    accepted: bool  # whether nothing speaks against it
-    reasons: tuple[str, ...]  # what does, a line each
+    accepted: bool  # whether there is no reason against it
+    reasons: tuple[str, ...]  # against it, a line each
     rescored: int = 0  # how many cases and contrasts the model was asked again
     sha256: str = ""  # of the result file, where it can be read
 
@@ -81,96 +72,100 @@ class Verdict:
         return f"accepted: {self.file}: every figure follows from its cases{asked}"
 
 
-def check(path: Path, suite: SuiteCases, *, rescore: bool = False) -> Verdict:
+def check(path: Path, suite: SuiteCases, *, rescore: bool = False) -> SubmissionCheck:
     """Check a submission: a result file with its outcomes beside it.
 
     Args:
         path: the JSON file.
         suite: the suite it must have been scored on, from a source that is trusted.
         rescore: ask the model, by the name and commit that the submission gives, again.
+
+    Raises:
+        MissingPackageError: the model needs a package that is not installed here.
     """
     reasons: list[str] = []
     rescored, sha256 = 0, ""
     try:
         result = read_result(path)
         sha256 = sha256_of(path)
-        reasons += [*faults_of_names(result), *_faults_of_kind(result, suite)]
-        reasons += _faults_of_place(path, result)
-        outcomes = read_outcomes(path, result, suite)
-        reasons += _faults_of_probabilities(outcomes)
-        reasons += [
-            f"{where} does not follow from the cases" for where in wrong_figures(result, outcomes)
-        ]
+        reasons += submission_faults(path, result, suite)
         if rescore and not reasons:
-            reasons += _faults_of_model(result, outcomes)
+            reasons += _model_faults(result, read_outcomes(path, result, suite))
             rescored = len(suite.with_contrasts)
+    except MissingPackageError:
+        raise
     except ScoringError as error:
         reasons.append(error.problem.removeprefix(f"{path}: "))
     except Exception as error:  # a stranger's files and model may fail in any way
         reasons.append(f"cannot be checked ({reason_of(error)})")
     # A stranger's words, fit for a terminal.
-    lines = tuple(plain(reason, LONGEST_REASON - 1) for reason in reasons)
-    return Verdict(plain(str(path), LONGEST_REASON), not reasons, lines, rescored, sha256)
+    lines = tuple(plain(reason, MAX_REASON_LENGTH - 1) for reason in reasons)
+    return SubmissionCheck(
+        plain(str(path), MAX_REASON_LENGTH), not reasons, lines, rescored, sha256
+    )
 
 
-def rescored_results(verdicts: Path) -> frozenset[str]:
+def submission_faults(path: Path, result: Result, suite: SuiteCases) -> list[str]:
+    """Why a result is refused without asking its model; empty if it is not.
+
+    Raises:
+        ScoringError: its outcomes cannot be read.
+    """
+    faults = [*ranking_faults(result), *_record_faults(result, suite), *_place_faults(path, result)]
+    outcomes = read_outcomes(path, result, suite)
+    faults += _probability_faults(outcomes)
+    wrong = wrong_figures(result, outcomes)
+    return faults + [f"{field} does not follow from the cases" for field in wrong]
+
+
+def rescored_results(checks: Path) -> frozenset[str]:
     """SHA-256 of the result files whose models were asked again, and agree.
 
     Args:
-        verdicts: what `s2lct leaderboard check --rescore --json` printed, a verdict a line.
+        checks: what `s2lct leaderboard check --rescore --json` printed, a line for each file.
 
     Raises:
-        ScoringError: a line is no verdict.
+        ScoringError: a line is something else.
     """
     agreeing: set[str] = set()
-    for number, line in enumerate(verdicts.read_bytes().splitlines(), 1):
+    for number, line in enumerate(checks.read_bytes().splitlines(), 1):
         try:
-            verdict = json.loads(line)
-            if verdict["accepted"] is True and verdict["rescored"] > 0 and verdict["sha256"]:
-                agreeing.add(verdict["sha256"])
+            check = json.loads(line)
+            if check["accepted"] is True and check["rescored"] > 0 and check["sha256"]:
+                agreeing.add(check["sha256"])
         except (ValueError, TypeError, KeyError, RecursionError):
             raise ScoringError(
-                f"{verdicts}, line {number}: is no verdict",
+                f"{checks}, line {number}: is not the check of a result",
                 hint="write the file with `s2lct leaderboard check FILES --suite SUITE --rescore "
-                f"--json > {verdicts}`",
+                f"--json > {checks}`",
             ) from None
     return frozenset(agreeing)
 
 
-def _faults_of_kind(result: Result, suite: SuiteCases) -> Iterator[str]:
-    """Why a result is no submission, whatever its figures."""
+def _record_faults(result: Result, suite: SuiteCases) -> Iterator[str]:
+    """Why others could not score this model on this suite again, by what the result says."""
     model = result.model
-    if model.endpoint is None and not model.weights_sha256:
-        yield "model.weights_sha256: is missing"
-    if model.endpoint is None and model.name not in BUILT_IN:
-        if not _HUB_NAME.fullmatch(model.name) or ".." in model.name or "--" in model.name:
+    if model.endpoint is not None:
+        for field in _UNKNOWN_OF_ENDPOINTS:
+            if getattr(model, field):
+                yield f"model.{field}: nobody can know this of a model behind an endpoint"
+        if model.name in BUILT_IN:
+            yield f"model.name: {model.name!r} comes with s2lct, and answers at no endpoint"
+    else:
+        if not model.weights_sha256:
+            yield "model.weights_sha256: is missing"
+        if model.answers_sha256:
+            yield "model.answers_sha256: a model in memory cannot be loaded by others"
+        if model.name not in BUILT_IN and not _HUB_NAME.fullmatch(model.name):
             yield f"model.name: {model.name!r} is neither a Hub id nor a built-in model"
-        elif not _COMMIT.fullmatch(model.revision):
+        elif model.name not in BUILT_IN and not _COMMIT.fullmatch(model.revision):
             yield (
                 f"model.revision: {model.revision!r} is no commit; score the model by its Hub id, "
                 "so that others can load it"
             )
-    alike = look_alikes([model.name, *BUILT_IN]).get(model.name) if "/" not in model.name else None
-    if alike and model.name not in BUILT_IN:
-        yield f"model.name: {model.name!r} looks like {alike!r}, which comes with s2lct"
-    if model.endpoint is not None:
-        unknown = ModelRecord(
-            name=model.name,
-            revision="",
-            weights_sha256="",
-            label_rule=model.label_rule,
-            options=model.options,
-            endpoint=model.endpoint,
-        )
-        fields = unknown.model_dump()
-        for name in (name for name, value in model.model_dump().items() if value != fields[name]):
-            yield f"model.{name}: nobody knows that of what answers at an endpoint"
-        if model.name in BUILT_IN:
-            yield f"model.name: {model.name!r} comes with s2lct, and answers at no endpoint"
-    if model.answers_sha256:
-        yield "model.answers_sha256: a model in memory cannot be loaded by others"
-    if model.predictions is not None:
-        yield "model.predictions: nobody can score given predictions again"
+    is_known = "/" in model.name or model.name in BUILT_IN
+    if not is_known and (other := look_alikes([model.name, *BUILT_IN]).get(model.name)):
+        yield f"model.name: {model.name!r} looks like {other!r}, which comes with s2lct"
     if result.suite.fingerprint != suite.fingerprint:
         yield "suite.fingerprint: is not the suite's; score the model on this version of it"
     elif result.suite.version != suite.version:
@@ -178,11 +173,9 @@ def _faults_of_kind(result: Result, suite: SuiteCases) -> Iterator[str]:
             f"suite.version: is {result.suite.version!r}, the suite's is {suite.version!r}; score "
             "the model on this version of it"
         )
-    if result.partial:
-        yield "selection: is a part of the suite; score the model on all of it"
 
 
-def _faults_of_place(path: Path, result: Result) -> Iterator[str]:
+def _place_faults(path: Path, result: Result) -> Iterator[str]:
     """Why a file in a repository of results is not where `publish results` puts it.
 
     Results of one model on one suite have one place, so none of them replaces another.
@@ -193,124 +186,90 @@ def _faults_of_place(path: Path, result: Result) -> Iterator[str]:
         yield f"{'/'.join(place[-3:])}: this result belongs at {'/'.join(expected)}"
 
 
-def _faults_of_probabilities(outcomes: Outcomes) -> Iterator[str]:
-    """Why the probabilities in a file are none, or none of its labels."""
+def _probability_faults(outcomes: Outcomes) -> Iterator[str]:
+    """Why the probabilities in a file are none, or belong to other labels."""
     table, labels = outcomes.probabilities, outcomes.labels
     if table is None:
         return
     if fault := fault_of_probabilities(table):
         yield f"the probabilities: {fault}"
         return
-    said = labels < len(LABELS)
-    asked = np.where(said, labels, 0)
-    # Of a model without a neutral class: which it was is not in the file.
-    fits = LabelRule(LABELS, (NEGATIVE, NEUTRAL, POSITIVE)).could_be(asked, table, ROUNDING)
-    if not table[:, NEUTRAL].any():
-        ends = LabelRule(ENDS, (NEGATIVE, POSITIVE))
-        fits |= ends.could_be(asked, table[:, [NEGATIVE, POSITIVE]], ROUNDING)
-    if wrong := np.flatnonzero(~(fits & said)).tolist():
+    is_label = labels < len(LABELS)
+    known_labels = np.where(is_label, labels, 0)
+    rule = LabelRule(LABELS, (NEGATIVE, NEUTRAL, POSITIVE))
+    fits = rule.could_be(known_labels, table, TIE_MARGIN)
+    if not table[:, NEUTRAL].any():  # perhaps a model without a neutral class
+        rule = LabelRule(ENDS, (NEGATIVE, POSITIVE))
+        fits |= rule.could_be(known_labels, table[:, [NEGATIVE, POSITIVE]], TIE_MARGIN)
+    if wrong := np.flatnonzero(~(fits & is_label)).tolist():
         case = outcomes.suite.with_contrasts[wrong[0]]
         first = f"first {case.id[:40]!r}"
         yield f"the probabilities of {len(wrong):,} texts are of other labels ({first})"
 
 
-def _faults_of_model(result: Result, outcomes: Outcomes) -> Iterator[str]:
-    """What a model, asked again, says otherwise than its result, or is otherwise."""
-    cases = outcomes.suite.with_contrasts
-    stated, options = result.model, result.model.options
+def _model_faults(result: Result, outcomes: Outcomes) -> Iterator[str]:
+    """How a model that is asked again differs from what its result says of it."""
+    stated = result.model
     if stated.endpoint is not None:
         yield (
             "cannot be scored again: nobody can tell which model answers at "
             f"{stated.endpoint.url}; without --rescore it can be accepted"
         )
         return
-    texts = [case.text for case in cases]
-    built_in = stated.name in BUILT_IN
-    place = stated.name
     try:
-        if not built_in:
-            place = str(_fetched_model(stated.name, stated.revision))
-        asks = question_of(options)
-        model = load_classifier(place, device="cpu", dtype="float32", asks=asks)
-        rule, label_map = rule_and_map(
-            model.classes, model=stated.name, label_map=options.label_map
+        if stated.name not in BUILT_IN:
+            _check_commit(stated)
+        options = stated.options
+        model = load_classifier(
+            stated.name,
+            revision=None if stated.name in BUILT_IN else stated.revision,
+            device="cpu",
+            dtype="float32",
+            asks=question_of(options),
         )
-        asks = getattr(model, "asks", None)
-        facts = facts_of(model)
-        known = {
-            "revision": model.revision if built_in else stated.revision,
-            "weights_sha256": getattr(model, "weights_sha256", model.fingerprint),
-            "label_rule": rule_in_words(rule, asks),
-            "options": OptionsRecord.of(label_map, asks),
-            "dtype": facts.dtype,
-            "parameters": facts.parameters,
-            "licence": facts.licence,
-        }
-        wrong = [
-            f"model.{field}: is {getattr(stated, field)!r}, the model's is {value!r}"
-            for field, value in known.items()
-            if getattr(stated, field) != value
-        ]
-        if other_dtype(stated):
-            wrong.append("models are asked again in single precision, with --dtype float32")
-        yield from wrong or _faults_of_labels(model, rule, cases, texts, outcomes)
+        again = score(model, outcomes.suite, label_map=options.label_map, cache=False)
     except ScoringError as error:
-        yield f"cannot be scored again: {error.problem.replace(place, stated.name)}"
+        yield f"cannot be scored again: {error.problem}"
+        return
+    different = [
+        f"model.{field}: is {getattr(stated, field)!r}, the model's is {value!r}"
+        for field in _RECOMPUTED_FIELDS
+        if getattr(stated, field) != (value := getattr(again.model, field))
+    ]
+    if other_dtype(stated):
+        different.append("models are asked again in single precision, with --dtype float32")
+    yield from different or _outcome_faults(outcomes, again)
 
 
-def _fetched_model(name: str, commit: str) -> Path:
-    """The folder of a model's files at a commit of its default branch."""
-    api, hint = hub_api(), "submit the result of a model as its owners keep it"
-    with named_hub_errors(f"model {name}"):
-        history = api.list_repo_commits(name, repo_type="model", revision=DEFAULT_BRANCH)
-    if commit not in {one.commit_id for one in history}:
+def _check_commit(model: ModelRecord) -> None:
+    """Refuse with a `ScoringError` a commit that is not on the model's default branch."""
+    name, hint = model.name, "submit the result of a model as its owners keep it"
+    with hub_errors(f"fetch model {name}"):
+        history = hub_api().list_repo_commits(name, repo_type="model", revision=DEFAULT_BRANCH)
+        id = hub_api().model_info(name, revision=DEFAULT_BRANCH).id
+    if model.revision not in {commit.commit_id for commit in history}:
         raise ScoringError(
-            f"model.revision: {commit} is no commit of the branch {DEFAULT_BRANCH} of {name}",
+            f"model.revision: {model.revision} is no commit of the branch {DEFAULT_BRANCH} of "
+            f"{name}",
             hint=hint,
         )
-    with named_hub_errors(f"model {name}"):
-        info = api.model_info(name, revision=commit)
-        safe = any(one.rfilename.endswith(".safetensors") for one in info.siblings or ())
-        files = [*_MODEL_FILES, "*.safetensors" if safe else "pytorch_model*.bin"]
-        folder = api.snapshot_download(name, revision=commit, allow_patterns=files)
-    if info.id != name:
-        raise ScoringError(f"model.name: is {name}, the Hub calls it {info.id}", hint=hint)
-    return Path(folder)
+    if id != name:
+        raise ScoringError(f"model.name: is {name}, the Hub calls it {id}", hint=hint)
 
 
-def _faults_of_labels(
-    model: Classifier,
-    rule: LabelRule,
-    cases: Sequence[Case],
-    texts: list[str],
-    outcomes: Outcomes,
-) -> Iterator[str]:
-    """Cases that a model gives another label, or other probabilities, than its result says.
-
-    Rounding may decide between two labels that are as good as equally likely. That excuses few
-    cases, and none of a model whose labels hang on rounding altogether.
-    """
-    labels, stated = outcomes.labels, outcomes.probabilities
-    probabilities = probabilities_of(model, texts)
-    other = rule.labels(probabilities) != labels
-    could = np.stack(
-        [
-            rule.could_be(np.full(len(cases), number), probabilities, ROUNDING)
-            for number in range(len(LABELS))
-        ]
-    )
-    near = could.sum(axis=0) > 1
-    known = labels < len(LABELS)
-    fits = known & could[np.where(known, labels, 0), np.arange(len(cases))]
-    if near.mean() <= MOST_NEAR_TIES:
-        other &= ~(near & fits)
-    if wrong := np.flatnonzero(other).tolist():
+def _outcome_faults(stated: Outcomes, again: Outcomes) -> Iterator[str]:
+    """Whether a model gives the labels and probabilities that its result says."""
+    other = np.flatnonzero(again.labels != stated.labels)
+    texts = len(stated.labels)
+    if len(other) > (1 - MIN_AGREEMENT) * texts:
+        first = stated.suite.with_contrasts[other[0]].id[:40]
         yield (
-            f"the model says something else of {len(wrong):,} out of {len(cases):,} texts (first "
-            f"{cases[wrong[0]].id[:40]!r}), asked in single precision; a result that was made in "
-            "another one is to be made again with --dtype float32"
+            f"the model says something else of {len(other):,} out of {texts:,} texts (first "
+            f"{first!r}), asked in single precision; at least {MIN_AGREEMENT:.0%} must agree"
         )
-    elif stated is not None:
-        apart = np.abs(rule.folded(probabilities) - stated).max(axis=1) > PROBABILITY_MARGIN
-        if apart.any():
-            yield f"the model gives {int(apart.sum()):,} texts other probabilities"
+    elif again.probabilities is not None and stated.probabilities is None:
+        yield "the probabilities that the model gives are missing"
+    elif again.probabilities is not None and stated.probabilities is not None:
+        difference = np.abs(again.probabilities - stated.probabilities).max(axis=1)
+        if apart := int((difference > PROBABILITY_MARGIN).sum()):
+            yield f"the model gives {apart:,} texts other probabilities"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 from s2lct.leaderboard.answers.text_answers import PREDICTED
-from s2lct.leaderboard.results.read import Scored
+from s2lct.leaderboard.results.read_results import ScoredModel
 from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.scoring.figures import flips, pairs_of
 from s2lct.leaderboard.scoring.score import Outcomes
@@ -46,7 +46,7 @@ class Examples:
     broken: list[Predicted]
 
 
-def examples_of(scored: Sequence[Scored], name: str) -> list[Examples]:
+def examples_of(scored: Sequence[ScoredModel], name: str) -> list[Examples]:
     """What the models that do worst on a capability fail of it, the worst first.
 
     By consistency where the capability has contrasts, else by failures; seeds are left out where

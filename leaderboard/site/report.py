@@ -14,7 +14,8 @@ from s2lct.leaderboard.results.comparison import (
     shown_p,
 )
 from s2lct.leaderboard.results.gate import Check
-from s2lct.leaderboard.results.read import Scored
+from s2lct.leaderboard.results.order import best_first, consistency_leads
+from s2lct.leaderboard.results.read_results import ScoredModel
 from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.results.shown_names import ShownNames
 from s2lct.leaderboard.scoring.figures import (
@@ -75,22 +76,6 @@ def capability_words(names: Iterable[str]) -> dict[str, CapabilityWords]:
         for one in load_capabilities()
     }
     return {name: known.get(name, CapabilityWords()) for name in names}
-
-
-def best_first(results: Sequence[Result]) -> list[Result]:
-    """Results of a suite, by consistency where all have it; those of a part of it last."""
-    leads = _consistency_leads(results)
-
-    def place(one: Result) -> tuple[object, ...]:
-        share = one.overall.consistency if leads else None
-        figures = -share.macro if share else 0, one.overall.failure_rate.macro
-        return one.partial, *figures, one.model.name
-
-    return sorted(results, key=place)
-
-
-def _consistency_leads(results: Sequence[Result]) -> bool:
-    return all(one.overall.consistency for one in results)
 
 
 def by_suite(results: Sequence[Result]) -> list[list[Result]]:
@@ -174,7 +159,7 @@ def results_tables(results: Sequence[Result]) -> Iterator[Table]:
 
     Of one model seeds and expansions stand apart.
     """
-    lead = [LEAD_WORDS] if _consistency_leads(results) else []
+    lead = [LEAD_WORDS] if consistency_leads(results) else []
     words = ". ".join([*lead, *notes_on(results), BETTER_WORDS])
     yield replace(models_table(results), title=suite_line(results), caption=words)
     if len(results) == 1:
@@ -192,7 +177,7 @@ def models_table(results: Sequence[Result]) -> Table:
     heads += ["failure\nmacro % ↓", "micro\n% ↓"]
     heads += ["against best\nconstant ↑"] * (not both) + ["p→f\n↓"]
     heads += ["refused", "unreadable", "without\nthese % ↓"] * silent
-    leads = _consistency_leads(results)
+    leads = consistency_leads(results)
     rows: list[tuple[tuple[float, float], list[str | Cell]]] = []
     for one in best_first(results):
         of, whole = one.overall, one in comparable
@@ -412,7 +397,7 @@ def gate_table(checks: Sequence[Check]) -> Table:
 # The page
 
 
-def html_report(scored: Sequence[Scored]) -> str:
+def html_report(scored: Sequence[ScoredModel]) -> str:
     """The report as one HTML page that needs no network.
 
     The suite of the first result comes first, with examples.
@@ -431,7 +416,7 @@ def html_report(scored: Sequence[Scored]) -> str:
         results=results,
         suite_line=suite_line,
         conclusion=_conclusion(results, words[hardest[0]].short or hardest[0]),
-        lead=LEAD_WORDS if _consistency_leads(results) else "",
+        lead=LEAD_WORDS if consistency_leads(results) else "",
         notes=notes_on(results),
         better=BETTER_WORDS,
         models_table=models_table,
@@ -457,7 +442,7 @@ def _hardest_first(results: Sequence[Result]) -> list[str]:
 
     Where consistency ranks, those without contrasts stand behind all that are not always right.
     """
-    leads = _consistency_leads(results)
+    leads = consistency_leads(results)
     places: dict[str, list[tuple[float, float]]] = {}
     for result in results:
         for name, of in result.capabilities.items():

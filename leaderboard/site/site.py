@@ -22,11 +22,11 @@ from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.text_answers import PREDICTED
 from s2lct.leaderboard.models.record import BUILT_IN, OBTAINED, ModelRecord, stands_apart
 from s2lct.leaderboard.results.comparison import LEVEL, TEST_WORDS
-from s2lct.leaderboard.results.hub_results import name_without_place
+from s2lct.leaderboard.results.hub import public_suite_name
 from s2lct.leaderboard.results.shown_names import ShownNames, look_alikes
 from s2lct.leaderboard.results.standings import (
-    MOST_TESTED,
-    Collection,
+    MAX_TESTED_MODELS,
+    Leaderboard,
     Standing,
     SuiteStandings,
     pairwise_tests,
@@ -68,12 +68,12 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _LONGEST_SHOWN = 300
 _DIGITS = 7
 # The same for all models of a suite, and told once there.
-_OF_SUITE = ("suite_version", "suite_fingerprint", "cases", "chance")
+_OF_SUITE = ("suite_version", "suite_fingerprint", "cases", "best_constant")
 _OF_CAPABILITY = ("", "_ci_low", "_ci_high", "_seeds", "_expansions", "_consistency")
 
 
 def build_site(
-    collection: Collection,
+    collection: Leaderboard,
     out: Path,
     results: str = "ORG/s2lct-results",
     suite: str = "ORG/s2lct",
@@ -121,7 +121,7 @@ def flat_rows(standings: Sequence[SuiteStandings]) -> list[dict[str, Any]]:
             "suite_version": one.suite.version,
             "suite_fingerprint": one.suite.fingerprint,
             "cases": len(one.suite.cases),
-            "chance": least,
+            "best_constant": least,
         }
         rows += [suite | _of_model(of) for of in one.standings]
         rows += [suite | _of_reference(*of, least) for of in one.references.items()]
@@ -268,7 +268,7 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
     days = sorted(result.date[:10] for result in results)
     return {
         "id": one.suite.fingerprint[:_KEY_LENGTH],
-        "name": cut(name_without_place(one.suite.name)),
+        "name": cut(public_suite_name(one.suite.name)),
         "version": one.suite.version,
         "fingerprint": one.suite.fingerprint,
         "days": " to ".join(dict.fromkeys((days[0], days[-1]))),
@@ -313,7 +313,7 @@ def _suite_data(one: SuiteStandings) -> dict[str, Any]:
         "chance": chance_of(one.references)[0],
         "random": RANDOM,
         "tests": {
-            "models": min(len(one.standings), MOST_TESTED),
+            "models": min(len(one.standings), MAX_TESTED_MODELS),
             "failures": packed_tests(failures),
             "consistency": packed_tests(consistency),
         },

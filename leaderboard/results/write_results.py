@@ -1,4 +1,4 @@
-"""Where a result goes, here and in a repository of results, and how it is written."""
+"""Write results, and name their files here and in a repository of results."""
 
 from __future__ import annotations
 
@@ -15,20 +15,12 @@ from pathlib import Path
 from s2lct.errors import OutputError, ScoringError
 from s2lct.files import check_folder_out, is_folder, sha256_of, whole_file, write_text
 from s2lct.labels import LABELS
-from s2lct.leaderboard.models.record import (
-    BUILT_IN,
-    ModelRecord,
-    OptionsRecord,
-    other_dtype,
-)
+from s2lct.leaderboard.models.record import BUILT_IN, ModelRecord, OptionsRecord, other_dtype
 from s2lct.leaderboard.results import record
-from s2lct.leaderboard.results.read import ANSWERS, figures_of, read_result
+from s2lct.leaderboard.results.read_results import ANSWERS, figures_of, read_result
 from s2lct.leaderboard.scoring.score import Outcomes, SelectionRecord
 
-_IDENTITY = {
-    *("name", "revision", "weights_sha256", "answers_sha256", "options", "dtype", "predictions")
-}
-_LONGEST_NAME = 100
+_MAX_FILE_NAME_LENGTH = 100
 _PACKAGES = ("s2lct", "datasets", "numpy", "scipy", "torch", "transformers")
 
 
@@ -67,7 +59,7 @@ def write_result(outcomes: Outcomes, folder: str | Path = "results") -> Path:
 
 
 def _write_predictions(outcomes: Outcomes, path: Path) -> None:
-    """Write a row a case, contrasts behind the cases: its label, and probabilities if any."""
+    """Write a row for each case and contrast: its label, and probabilities if there are any."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -77,9 +69,9 @@ def _write_predictions(outcomes: Outcomes, path: Path) -> None:
         "label": pa.array([name_of[number] for number in outcomes.labels.tolist()], pa.string()),
     }
     for number, label in enumerate(LABELS):
-        found = outcomes.probabilities
-        # The last digits hang on who computed, and how much at once.
-        values = [None] * len(outcomes.labels) if found is None else found[:, number].round(4)
+        table = outcomes.probabilities
+        # The last digits depend on the machine, and on how many texts it computes at once.
+        values = [None] * len(outcomes.labels) if table is None else table[:, number].round(4)
         columns[label] = pa.array(values, pa.float32())
     with whole_file(path) as file:
         pq.write_table(pa.table(columns), file)
@@ -99,32 +91,32 @@ def check_out_folder(folder: Path) -> None:
 def file_stem(
     model: ModelRecord,
     suite: record.SuiteRecord,
-    part: Sequence[str] = (),
+    case_ids: Sequence[str] = (),
     *,
     plain: bool = True,
 ) -> str:
-    """What the files of a result are called, without their ending: what differs has another name.
+    """The name of a result's files without their ending: different results have different names.
 
-    A built-in model with default options on a whole suite has its own name alone, if ``plain``;
-    all others have a hash of what they are behind it. ``part`` are the ids of the cases, where
-    these are not the whole suite.
+    Args:
+        model: what was scored.
+        suite: what it was scored on.
+        case_ids: the ids of the cases, where these are not the whole suite.
+        plain: whether a built-in model with default options, on a whole suite, has its own name
+            alone; all others have a hash behind it.
     """
-    if plain and not part and _is_plain(model):
+    if plain and not case_ids and _is_plain(model):
         return model.name
-    identity: list[object] = [model.model_dump(mode="json", include=_IDENTITY)]
-    if model.endpoint is not None:
-        identity += [model.endpoint.url, model.endpoint.max_tokens]
-    identity += [suite.fingerprint, list(part)]
+    identity = [*record.model_identity(model), suite.fingerprint, list(case_ids)]
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:8]
-    # Of a folder its own name: whose it was, and where, is nobody's business.
+    # Of a folder its own name: where it lies is nobody's business.
     name = Path(model.name).resolve().name if is_folder(Path(model.name)) else model.name
-    parts = [_file_name(name), other_dtype(model), "partial" if part else "", digest]
+    parts = [_file_name(name), other_dtype(model), "partial" if case_ids else "", digest]
     return "--".join(filter(None, parts))
 
 
 def _file_name(text: str) -> str:
     """A part of a file name on any system: not too long, ASCII, no leading dot."""
-    return re.sub(r"[^A-Za-z0-9_.-]+", "--", text)[:_LONGEST_NAME].strip("-.") or "model"
+    return re.sub(r"[^A-Za-z0-9_.-]+", "--", text)[:_MAX_FILE_NAME_LENGTH].strip("-.") or "model"
 
 
 def _is_plain(model: ModelRecord) -> bool:
@@ -136,16 +128,15 @@ def _holds_another(path: Path, suite: record.SuiteRecord) -> bool:
     if not os.path.lexists(path):
         return False
     try:
-        found = read_result(path)
+        result = read_result(path)
     except ScoringError:
         return True
-    same = found.suite.fingerprint == suite.fingerprint and found.model.name == path.stem
-    return found.partial or not same or not _is_plain(found.model)
+    is_same = result.suite.fingerprint == suite.fingerprint and result.model.name == path.stem
+    return result.partial or not is_same or not _is_plain(result.model)
 
 
 def repository_path(result: record.Result) -> str:
     """Where a result of a whole suite belongs; the Parquet file lies beside it."""
-    suite = _file_name(
-        "-".join(filter(None, (result.suite.version, result.suite.fingerprint[:12])))
-    )
-    return f"results/{suite}/{file_stem(result.model, result.suite)}.json"
+    version_and_hash = filter(None, (result.suite.version, result.suite.fingerprint[:12]))
+    folder = _file_name("-".join(version_and_hash))
+    return f"results/{folder}/{file_stem(result.model, result.suite)}.json"

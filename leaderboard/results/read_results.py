@@ -1,7 +1,6 @@
 """Result files, read whoever wrote them: their suite, their predictions, and figures from these.
 
-Sizes are checked before anything is read. A file that cannot be read, or says what no result may
-say, raises a `ScoringError`.
+Sizes are checked before anything is read. A file that is unusable raises a `ScoringError`.
 """
 
 from __future__ import annotations
@@ -24,77 +23,78 @@ from s2lct.hub_calls import repository_meant
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
-from s2lct.leaderboard.models.record import stands_apart
-from s2lct.leaderboard.results.record import FORMAT, LONGEST_NAME, Result, faults_of_words
+from s2lct.leaderboard.results.record import FORMAT, MAX_NAME_LENGTH, Result, model_identity
 from s2lct.leaderboard.scoring import score
 from s2lct.leaderboard.scoring.figures import flipping_words, references
 from s2lct.leaderboard.scoring.statistics import Integers, once_for_the_same_cases
-from s2lct.plain_text import plain
+from s2lct.plain_text import listed, plain
 from s2lct.suite.cases import INSTALLED, Case, SuiteCases, installed_folder, load_suite
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MOST_JSON_BYTES = 1 << 20
-MOST_TABLE_BYTES = 64 << 20
+MAX_JSON_BYTES = 1 << 20
+MAX_TABLE_BYTES = 64 << 20
+MAX_FIGURE_DIFFERENCE = 1e-8
+"""By how much a figure in a file may differ from the one computed here, on another machine."""
 ANSWERS = {
     label: number for number, label in enumerate(LABELS)
 } | {"refused": REFUSED, "unreadable": UNREADABLE}  # fmt: skip
 """What a prediction may be: a label, or why there is none."""
 _COLUMNS = ("id", "label", *LABELS)
-_LONGEST_ID = 800  # in bytes
-_MOST_LISTED = 5
+_MAX_ID_BYTES = 800
+_MAX_FILES_LISTED = 5
+_MAX_ERROR_LENGTH = 1_000
 
 
-class Scored(NamedTuple):
-    """A result with the figures of its outcomes, and these."""
+class ScoredModel(NamedTuple):
+    """A result whose figures are those of its outcomes, and the outcomes."""
 
     result: Result
     outcomes: score.Outcomes
 
 
 class Suites:
-    """The suites of results: those given, folders that results name, and the installed one.
+    """The suites of results: those named here, folders that results name, and the installed one.
 
     Args:
-        given: suites, or what `load_suite` takes.
-        fetched: whether one is fetched that a result names by its Hub id.
+        named: suites, or what `load_suite` takes.
+        may_fetch: whether to fetch a suite that a result names by its Hub id.
     """
 
     def __init__(
-        self, given: Iterable[str | Path | SuiteCases] = (), *, fetched: bool = False
+        self, named: Iterable[str | Path | SuiteCases] = (), *, may_fetch: bool = False
     ) -> None:
-        self._known = {suite.fingerprint: suite for suite in map(load_suite, given)}
-        self._fetched = fetched
+        self._by_fingerprint = {suite.fingerprint: suite for suite in map(load_suite, named)}
+        self._may_fetch = may_fetch
 
     def of(self, result: Result, path: Path) -> SuiteCases:
         """The suite of a result file; a `ScoringError` where it is not here."""
         stated = result.suite
-        if stated.fingerprint not in self._known and self._can_load(stated.name):
-            found = load_suite(stated.name)
-            self._known[found.fingerprint] = found
-        if stated.fingerprint not in self._known:
+        if stated.fingerprint not in self._by_fingerprint and self._may_load(stated.name):
+            suite = load_suite(stated.name)
+            self._by_fingerprint[suite.fingerprint] = suite
+        if stated.fingerprint not in self._by_fingerprint:
             raise ScoringError(
                 f"{path}: was scored on the suite {stated.name} {stated.version} "
                 f"({stated.fingerprint[:12] or 'unknown'}), which is not here",
-                hint=f"name it: --suite {plain(stated.name, LONGEST_NAME)}, or where it is now",
+                hint=f"name it: --suite {plain(stated.name, MAX_NAME_LENGTH)}, or where it is now",
             )
-        return self._known[stated.fingerprint]
+        return self._by_fingerprint[stated.fingerprint]
 
-    def _can_load(self, name: str) -> bool:
-        """Whether the suite of a name that stands in a result may be read."""
+    def _may_load(self, name: str) -> bool:
         if repository_meant(name):
-            return self._fetched
+            return self._may_fetch
         return is_folder(Path(name)) or (name == INSTALLED and is_folder(installed_folder()))
 
 
 def result_files(paths: Iterable[Path]) -> list[Path]:
-    """Result files by path, each once; of a folder those that lie in it.
+    """Result files, each once; of a folder those that lie in it.
 
     Raises:
         ScoringError: a folder holds none.
     """
-    found: dict[Path, Path] = {}
+    file_at: dict[Path, Path] = {}
     for path in paths:
         files = sorted(path.glob("*.json")) if path.is_dir() else [path]
         if not files:
@@ -103,8 +103,8 @@ def result_files(paths: Iterable[Path]) -> list[Path]:
                 hint=f"write some with `s2lct score MODEL --suite DIR --out {path}`",
             )
         for file in files:
-            found.setdefault(file.resolve(), file)
-    return list(found.values())
+            file_at.setdefault(file.resolve(), file)
+    return list(file_at.values())
 
 
 def newest_result(path: Path) -> Path:
@@ -119,113 +119,105 @@ def newest_result(path: Path) -> Path:
     if len(files) == 1:
         return files[0]
     results = {file: read_result(file) for file in files}
-    records = [result.model for result in results.values()]
-    models = {(of.name, stands_apart(of), of.endpoint.url if of.endpoint else "") for of in records}
-    if len(models) > 1:
+    models = [model_identity(result.model, any_version=True) for result in results.values()]
+    if any(model != models[0] for model in models):
         raise ScoringError(
-            f"{path}: holds results of several models ({_listed(files)})",
+            f"{path}: holds results of several models ({_names(files)})",
             hint="name one file; a model has one of each prompt, label map or type of numbers",
         )
     # Dates have whole seconds.
     *older, newest = sorted(files, key=lambda file: (results[file].moment, file.stat().st_mtime_ns))
     warnings.warn(
         f"{newest}: is the newest result of {results[newest].model.name}, and counts; older: "
-        f"{_listed(older)}",
+        f"{_names(older)}",
         S2lctWarning,
         stacklevel=2,
     )
     return newest
 
 
-def _listed(files: Sequence[Path]) -> str:
-    """The names of files, of many the first."""
-    more = f" and {len(files) - _MOST_LISTED} more" if len(files) > _MOST_LISTED else ""
-    return ", ".join(file.name for file in files[:_MOST_LISTED]) + more
+def _names(files: Sequence[Path]) -> str:
+    return listed([file.name for file in files], _MAX_FILES_LISTED)
 
 
-def check_one_suite(results: Mapping[Path, Scored]) -> None:
+def check_one_suite(results: Mapping[Path, ScoredModel]) -> None:
     """Refuse results of different suites with a `ScoringError`."""
-    (first, one), *others = results.items()
+    (first, scored), *others = results.items()
     for path, other in others:
-        if other.result.suite.fingerprint != one.result.suite.fingerprint:
+        if other.result.suite.fingerprint != scored.result.suite.fingerprint:
             raise ScoringError(
-                f"{first} and {path}: of different suites ({one.result.suite.fingerprint[:12]} and "
+                f"{first} and {path}: on different suites "
+                f"({scored.result.suite.fingerprint[:12]} and "
                 f"{other.result.suite.fingerprint[:12]})",
                 hint="score both on one suite",
             )
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Have what is wrong within a file named by its path."""
+def _errors_named(path: Path) -> Iterator[None]:
+    """Turn errors within a result file into a `ScoringError` that names its path."""
     try:
         yield
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
+        reason = getattr(error, "strerror", None) or str(error)
         if isinstance(error, ValidationError):
             fault = error.errors(include_url=False, include_input=False)[0]
-            place = ".".join(map(str, fault["loc"]))[:100]
-            why = f"is no result file ({place or 'the file'}: {fault['msg']})"
+            place = ".".join(map(str, fault["loc"]))[:100] or "the file"
+            message = fault["msg"].removeprefix("Value error, ")
+            reason = f"is no result file ({place}: {message})"
         raise ScoringError(
-            plain(f"{path}: {why}", 1_000),
+            plain(f"{path}: {reason}", _MAX_ERROR_LENGTH),
             hint="make it with `s2lct score MODEL --suite DIR --out results/`, and leave the JSON "
             "and the Parquet file beside each other",
         ) from None
 
 
-def _format_of(content: bytes) -> Any:
-    try:
-        return json.loads(content).get("format")
-    except (ValueError, AttributeError, RecursionError):
-        return None
-
-
 def read_result(path: Path) -> Result:
     """Read a result file without its outcomes."""
-    with _named(path):
-        content = regular_bytes(path, MOST_JSON_BYTES)
-        if (of := _format_of(content)) not in (None, FORMAT):
-            raise ValueError(f"is a result of format {of}; this version of s2lct reads {FORMAT}")
-        result = Result.model_validate_json(content, strict=True)
-        for fault in faults_of_words(result):
-            raise ValueError(fault)
-    return result
+    with _errors_named(path):
+        content = regular_bytes(path, MAX_JSON_BYTES)
+        try:
+            format = json.loads(content).get("format", FORMAT)
+        except (ValueError, AttributeError, RecursionError):
+            format = FORMAT  # pydantic says where the fault is
+        if format != FORMAT:
+            raise ValueError(f"is in format {format}; this version of s2lct reads {FORMAT}")
+        return Result.model_validate_json(content, strict=True)
 
 
-def read_scored(path: Path, suites: Suites | None = None) -> Scored:
+def read_scored(path: Path, suites: Suites | None = None) -> ScoredModel:
     """Read a result file and its outcomes; every figure is computed from these."""
     result = read_result(path)
     outcomes = read_outcomes(path, result, (suites or Suites()).of(result, path))
-    return Scored(with_figures(result, outcomes), outcomes)
+    return ScoredModel(with_figures(result, outcomes), outcomes)
 
 
 def read_outcomes(path: Path, result: Result, suite: SuiteCases) -> score.Outcomes:
-    """The predictions beside a result file, held against its suite."""
+    """The predictions beside a result file, checked against its suite."""
     import pyarrow as pa
 
-    with _named(path):
-        table = _table(path, result, len(suite.with_contrasts))
-        places = _places(table["id"], _ids(suite.cases, suite.contrasts))
-        order = np.argsort(places)
-        if (places < 0).any() or not np.diff(places[order]).all():
-            raise ValueError(f"{result.outcomes.path}: an id is strange, or stands there twice")
+    with _errors_named(path):
+        table = _read_table(path, result, len(suite.with_contrasts))
+        numbers = _positions(table["id"], _ids(suite.cases, suite.contrasts))
+        order = np.argsort(numbers)
+        if (numbers < 0).any() or not np.diff(numbers[order]).all():
+            raise ValueError(f"{result.outcomes.path}: an id is unknown, or stands there twice")
         part = suite
         if len(order) < len(suite.cases) + len(suite.contrasts):
             rows = suite.with_contrasts
-            part = suite.restricted_to({rows[place].id for place in places.tolist()})
+            part = suite.restricted_to({rows[number].id for number in numbers.tolist()})
         _check_completeness(result, suite, part)
-        answers = _places(table["label"], pa.array(list(ANSWERS), pa.string()))[order]
+        answers = _positions(table["label"], pa.array(list(ANSWERS), pa.string()))[order]
         if (answers < 0).any():
             raise ValueError(f"{result.outcomes.path}: a label is none of {', '.join(ANSWERS)}")
         labels = np.array([*ANSWERS.values()])[answers]
+        empty_cells = {table[label].null_count for label in LABELS}
+        if empty_cells not in ({0}, {len(table)}):
+            raise ValueError(f"{result.outcomes.path}: probabilities of some texts are missing")
     if part.partial != result.partial:
         part = replace(part, partial=result.partial)
     probabilities: Array | None = None
-    missing = {table[label].null_count for label in LABELS}
-    if missing not in ({0}, {len(table)}):
-        with _named(path):
-            raise ValueError(f"{result.outcomes.path}: probabilities of some texts are missing")
-    if missing == {0}:
+    if empty_cells == {0}:
         columns = [table[label].to_numpy() for label in LABELS]
         probabilities = np.stack(columns, axis=1).astype(np.float64)[order]
     return score.Outcomes(result.model, part, labels, probabilities)
@@ -238,19 +230,19 @@ def _ids(cases: Sequence[Case], contrasts: Sequence[Case]) -> pa.Array:
     return pa.array([case.id for case in (*cases, *contrasts)], pa.string())
 
 
-def _places(column: pa.ChunkedArray, words: pa.Array) -> Integers:
-    """Where among words those of a column stand, which holds them as codes; -1 of others."""
+def _positions(column: pa.ChunkedArray, words: pa.Array) -> Integers:
+    """Where among ``words`` each word of a dictionary-encoded column stands; -1 for others."""
     import pyarrow.compute as pc
 
-    places = [np.zeros(0, dtype=np.int64)]
+    positions = [np.zeros(0, dtype=np.int64)]
     for chunk in column.chunks:
         of_code = pc.fill_null(pc.index_in(chunk.dictionary, value_set=words), -1)
-        places.append(of_code.to_numpy(zero_copy_only=False)[chunk.indices.to_numpy()])
-    return np.concatenate(places)
+        positions.append(of_code.to_numpy(zero_copy_only=False)[chunk.indices.to_numpy()])
+    return np.concatenate(positions)
 
 
 def _check_completeness(result: Result, suite: SuiteCases, part: SuiteCases) -> None:
-    """Refuse a result that lacks cases or contrasts of what it says that it is of.
+    """Refuse a result that lacks cases or contrasts of what it claims to cover.
 
     That is the whole suite, or a part of its cases with all their contrasts, or with none. Whoever
     left out contrasts that a model gets wrong would raise its consistency.
@@ -268,8 +260,8 @@ def _check_completeness(result: Result, suite: SuiteCases, part: SuiteCases) -> 
         raise ValueError(f"{name}: lacks contrasts of its cases, or has contrasts without a case")
 
 
-def _table(path: Path, result: Result, most_rows: int) -> pa.Table:
-    """The Parquet file beside a result; what it says of itself is checked before it is decoded."""
+def _read_table(path: Path, result: Result, max_rows: int) -> pa.Table:
+    """The Parquet file beside a result; its sizes are checked before it is decoded."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
@@ -277,7 +269,7 @@ def _table(path: Path, result: Result, most_rows: int) -> pa.Table:
     name = result.outcomes.path
     if Path(name).name != name or "\\" in name or not name.endswith(".parquet"):
         raise ValueError(f"outcomes.path: {name!r} is no plain name of a Parquet file beside it")
-    content = regular_bytes(path.parent / name, MOST_TABLE_BYTES)
+    content = regular_bytes(path.parent / name, MAX_TABLE_BYTES)
     if hashlib.sha256(content).hexdigest() != result.outcomes.sha256:
         raise ValueError(f"{name}: is not the file that the result names (SHA-256 differs)")
     try:
@@ -286,10 +278,10 @@ def _table(path: Path, result: Result, most_rows: int) -> pa.Table:
         # Repeated words stay codes until they are known to be short.
         file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=["id", "label"])
         groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
-        if not file.metadata.num_rows == result.outcomes.rows <= most_rows:
-            raise ValueError(f"{file.metadata.num_rows:,} rows, of {most_rows:,} cases")
-        if sum(group.total_byte_size for group in groups) > MOST_TABLE_BYTES:
-            raise ValueError("unfolds to too much")
+        if not file.metadata.num_rows == result.outcomes.rows <= max_rows:
+            raise ValueError(f"{file.metadata.num_rows:,} rows, of {max_rows:,} cases")
+        if sum(group.total_byte_size for group in groups) > MAX_TABLE_BYTES:
+            raise ValueError(f"unpacks to more than {MAX_TABLE_BYTES >> 20} MiB")
         words = pa.dictionary(pa.int32(), pa.string())
         schema = pa.schema([("id", words), ("label", words), *((n, pa.float32()) for n in LABELS)])
         if not file.schema_arrow.equals(schema):
@@ -297,8 +289,8 @@ def _table(path: Path, result: Result, most_rows: int) -> pa.Table:
         table = file.read(use_threads=False).combine_chunks()
         table.validate(full=True)
         for column in (table["id"], table["label"]):
-            lengths = [pc.max(pc.binary_length(one.dictionary)).as_py() for one in column.chunks]
-            if column.null_count or max(filter(None, lengths), default=0) > _LONGEST_ID:
+            lengths = [pc.max(pc.binary_length(part.dictionary)).as_py() for part in column.chunks]
+            if column.null_count or max(filter(None, lengths), default=0) > _MAX_ID_BYTES:
                 raise ValueError("an id or a label is missing or too long")
     except (
         pa.ArrowException, OSError, ValueError, TypeError, LookupError, MemoryError
@@ -327,9 +319,9 @@ def recompute(path: Path, suites: Suites | None = None) -> Result:
     """Read a result file, and refuse one whose figures do not follow from its outcomes."""
     result = read_result(path)
     outcomes = read_outcomes(path, result, (suites or Suites()).of(result, path))
-    for where in wrong_figures(result, outcomes):
+    for field in wrong_figures(result, outcomes):
         raise ScoringError(
-            f"{path}: {where} does not follow from its outcomes",
+            f"{path}: {field} does not follow from its outcomes",
             hint="score the model again; do not publish this file",
         )
     return result
@@ -337,8 +329,18 @@ def recompute(path: Path, suites: Suites | None = None) -> Result:
 
 def wrong_figures(result: Result, outcomes: score.Outcomes) -> list[str]:
     """The fields of a result whose figures do not follow from outcomes."""
-    stated, true = (
-        json.loads(one.model_dump_json(), parse_float=lambda text: round(float(text), 9))
-        for one in (result, with_figures(result, outcomes))
-    )
-    return [name for name in stated if stated[name] != true[name]]
+    stated, computed = result.model_dump(), with_figures(result, outcomes).model_dump()
+    return [field for field in stated if not _are_equal(stated[field], computed[field])]
+
+
+def _are_equal(stated: Any, computed: Any) -> bool:
+    """Whether two nested values are equal, up to the rounding of their numbers."""
+    if isinstance(stated, dict) and isinstance(computed, dict):
+        return stated.keys() == computed.keys() and all(
+            _are_equal(value, computed[key]) for key, value in stated.items()
+        )
+    if isinstance(stated, (list, tuple)) and isinstance(computed, (list, tuple)):
+        return len(stated) == len(computed) and all(map(_are_equal, stated, computed))
+    if isinstance(stated, float) and isinstance(computed, float):
+        return abs(stated - computed) <= MAX_FIGURE_DIFFERENCE
+    return bool(stated == computed)
