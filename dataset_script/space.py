@@ -91,9 +91,7 @@ def _copy_package(folder: Path) -> None:
     """Copy this package, so that a Space needs no release of it, without what only builds need."""
     metadata = f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {version(NAME)}\n"
     write_files(folder, {f"{NAME}-{version(NAME)}.dist-info/METADATA": metadata.encode()})
-    left_out = shutil.ignore_patterns(
-        "weights", "annotations", "__pycache__", "*.parquet", "*.txt"
-    )
+    left_out = shutil.ignore_patterns("weights", "annotations", "__pycache__", "*.parquet", "*.txt")
     for package in (NAME, *(f"{NAME}.{part}" for part in _SUBPACKAGES)):
         with resources.as_file(resources.files(package)) as source:
             target = folder.joinpath(*package.split("."))
