@@ -17,7 +17,7 @@ from s2lct.tables import Table
 if TYPE_CHECKING:
     from s2lct.analysis.coverage.masks import Masks
     from s2lct.analysis.coverage.measure import Measured
-    from s2lct.analysis.diversity import Comparison
+    from s2lct.analysis.diversity import Diversity
     from s2lct.analysis.explain.report import ExplanationFile
     from s2lct.analysis.reproduce.runner import PaperTable
     from s2lct.analysis.retrain import Matrix
@@ -100,14 +100,12 @@ def show_masks(found: Masks, *, model: str, out: Path) -> None:
 
 @JUDGING.shows(
     suites.diversity,
-    "s2lct diversity dist/s2lct --html diversity.html",
+    "s2lct diversity dist/s2lct --plot diversity.svg",
     "s2lct diversity dist/s2lct --checklist sentiment_mft.jsonl.gz",
 )
-def show_diversity(found: Comparison) -> None:
+def show_diversity(measured: Diversity) -> None:
     """Measures of the suite beside those of other sources."""
-    from s2lct.analysis.diversity import table
-
-    console.print(table(found))
+    console.print(measured.table())
 
 
 @JUDGING.shows(

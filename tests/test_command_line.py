@@ -283,7 +283,7 @@ TABLE = "s2lct-explanations"
         ("retrain embedded-3class --on LC4 --suite SUITE --out OUT", "accelerate", "analysis"),
         ("retrain embedded-3class --on LC4 --suite SUITE --out OUT", "sklearn", "analysis"),
         ("diversity SUITE", "sacrebleu", "analysis"),
-        ("diversity SUITE --html OUT/x.html", "matplotlib", "analysis"),
+        ("diversity SUITE --plot OUT/x.svg", "matplotlib", "analysis"),
         ("study import FILE --key FILE", "krippendorff", "analysis"),
         ("score vader afinn --suite SUITE --out OUT", "afinn", "baselines"),
         ("score m --base-url http://127.0.0.1:9/v1 --suite SUITE --out OUT", "httpx", "endpoints"),

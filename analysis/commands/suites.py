@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from s2lct.command import Capabilities, Count, RandomSeed, command
-from s2lct.errors import require
+from s2lct.errors import OptionError, require
 
 if TYPE_CHECKING:
-    from s2lct.analysis.diversity import Comparison
+    from s2lct.analysis.diversity import Diversity
     from s2lct.analysis.study import StudyResult
 
 FILES = "Files to write"
+PICTURES = (".svg", ".png", ".pdf")
 
 
 @command
@@ -34,50 +35,45 @@ def diversity(
     ] = None,
     capability: Capabilities = [],  # noqa: B006
     seed: Annotated[RandomSeed, typer.Option(help="Seed of every draw.")] = 0,
-    html: Annotated[
+    plot: Annotated[
         Path | None,
         typer.Option(
-            dir_okay=False, help="Write table and plots as a page.", rich_help_panel=FILES
+            dir_okay=False, help="Draw the figures: .svg, .png or .pdf.", rich_help_panel=FILES
         ),
     ] = None,
     csv: Annotated[
         Path | None,
         typer.Option(dir_okay=False, help="Write every figure as CSV.", rich_help_panel=FILES),
     ] = None,
-) -> Comparison:
+) -> Diversity:
     """Measure how diverse a suite is, beside other sources.
 
     By self-BLEU and distinct productions.
     """
-    from s2lct.analysis.diversity import (
-        as_html,
-        checklist_texts,
-        compare,
-        corpus_texts,
-        grouped,
-        table,
-    )
-    from s2lct.builder.models import load_parser, load_tagger
+    from s2lct.analysis.corpus_parts import source_corpus
+    from s2lct.analysis.diversity import measure_diversity
+    from s2lct.builder.capabilities.files import cases_beside
     from s2lct.files import check_file_out, write_text
-    from s2lct.suite.capability_ids import spelled
     from s2lct.suite.cases import load_suite
+    from s2lct.suite.other_suites import read_checklist
 
-    require("sacrebleu", *(("matplotlib",) if html else ()))
-    check_file_out(html, "--html")
+    require("sacrebleu", *(("matplotlib",) if plot else ()))
+    check_file_out(plot, "--plot")
     check_file_out(csv, "--csv")
+    if plot is not None and plot.suffix not in PICTURES:
+        raise OptionError(f"--plot {plot}: no picture", hint=f"name it {', '.join(PICTURES)}")
     chosen = load_suite(suite).select(capability or None)
-    sources = {"suite": grouped(chosen.cases)}
-    groups = tuple(sources["suite"])
-    if checklist is not None:
-        names = {case.capability for case in chosen.cases}
-        sources["CheckList"] = checklist_texts(checklist, groups, spelled(capability, names))
-    if texts := corpus_texts(suite, corpus, groups):
-        sources["corpus"] = texts
-    measured = compare(sources, load_tagger(), load_parser(), seed)
-    if html is not None:
-        write_text(html, as_html(measured, chosen.name))
+    beside = read_checklist(checklist) if checklist is not None else []
+    if capability:
+        tests = {id(case) for name in chosen.capabilities for case in cases_beside(beside, name)}
+        beside = [case for case in beside if id(case) in tests]
+    measured = measure_diversity(
+        chosen.cases, checklist=beside, corpus=source_corpus(suite, corpus), seed=seed
+    )
+    if plot is not None:
+        measured.plot(plot)
     if csv is not None:
-        write_text(csv, table(measured).csv())
+        write_text(csv, measured.table().csv())
     return measured
 
 

@@ -11,19 +11,11 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter
 
+from s2lct.analysis.corpus_parts import source_corpus
 from s2lct.analysis.coverage.criteria import build_metrics
 from s2lct.analysis.coverage.encoder import load_encoder
 from s2lct.analysis.coverage.measure import Curve, measure, read_reference
-from s2lct.analysis.diversity import (
-    ALL_CASES,
-    DRAWS,
-    SEEDS,
-    Groups,
-    Text,
-    compare,
-    corpus_texts,
-    grouped,
-)
+from s2lct.analysis.diversity import RANDOM_SAMPLES, measure_diversity
 from s2lct.analysis.explain.attribution import method_of
 from s2lct.analysis.explain.report import aggregate
 from s2lct.analysis.explain.search import SAMPLES, THRESHOLD, chosen_failures, explain
@@ -55,7 +47,6 @@ from s2lct.analysis.study import (
     relevancy,
 )
 from s2lct.analysis.training import TrainOptions
-from s2lct.builder.models import load_parser, load_tagger
 from s2lct.errors import require
 from s2lct.identity import fingerprint_of, shuffle_key
 from s2lct.leaderboard.scoring.figures import flips
@@ -262,29 +253,24 @@ def diversity(inputs: Inputs) -> list[PaperTable]:
     require("sacrebleu")
     inputs.need("suite", "checklist")
     read = load_suite(str(inputs.suite))
-    groups = grouped(of_families(read.cases, inputs.limit, inputs.seed))
-    found = inputs.read_checklist()
-    every = [Text(case.text, number) for number, case in enumerate(found)]
-    of_tests = beside(found, groups, None, inputs.seed)
-    others = {
-        name: every
-        if name in (ALL_CASES, SEEDS)
-        else [Text(case.text, case.id) for case in of_tests.get(name, ())]
-        for name in groups
-    }
-    # What has nothing beside it cannot be compared.
-    groups = {name: texts for name, texts in groups.items() if others[name]}
-    sources: dict[str, Groups] = {SUITE: groups, CHECKLIST: others}
-    if inputs.reference is not None:
-        sources[CORPUS] = corpus_texts(str(inputs.suite), inputs.reference, groups)
-    measured = compare(sources, load_tagger(), load_parser(), inputs.seed)
-    rows: list[list[Cell]] = []
-    for group, by_source in measured.groups.items():
-        for source, of in by_source.items():
-            figures = [*of.figures["self_bleu"], of["productions"]]
-            rows.append([group, source, of.cases, *figures])
+    cases = of_families(read.cases, inputs.limit, inputs.seed)
+    checklist = inputs.read_checklist()
+    compared = {ALL, "seeds", *beside(checklist, read.capabilities, None, inputs.seed)}
+    corpus = source_corpus(str(inputs.suite), inputs.reference) if inputs.reference else None
+    measured = measure_diversity(cases, checklist=checklist, corpus=corpus, seed=inputs.seed)
+    names = {"suite": SUITE, "CheckList": CHECKLIST, "corpus": CORPUS}
+    rows: list[list[Cell]] = [
+        [
+            *(row.group, names[row.source], row.cases),
+            *(row.self_bleu, *row.self_bleu_range, row.productions),
+        ]
+        for row in measured.rows
+        if row.group in compared
+    ]
     return [
-        PaperTable.of(inputs.name, rows, limited=inputs.limited, suite=named(read), draws=DRAWS)
+        PaperTable.of(
+            inputs.name, rows, limited=inputs.limited, suite=named(read), draws=RANDOM_SAMPLES
+        )
     ]
 
 
