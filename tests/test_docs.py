@@ -106,3 +106,44 @@ def test_a_page_names_the_extras_that_its_commands_need(page: Path) -> None:
             needing = [line for line in commands_on(page) if re.search(needs, line)]
             named = re.search(rf"\[(?:[\w,-]+,)?{extra}[,\]]|extra `{extra}`", text)
             assert not needing or named, f"{needing[0]} needs the extra {extra}"
+
+
+REFERENCE_PAGES = {"suite-format.md", "ci.md"}
+MAX_PAGE_LINES, MAX_README_LINES, MAX_SENTENCE_WORDS = 120, 180, 30
+READ_BY_USERS = [
+    page for page in PAGES if page.parent.name == "docs" or page.name == "README.md"
+]
+
+
+def sentences_in(text: str) -> list[str]:
+    """The sentences of a page, without code blocks, tables, headings and links' addresses.
+
+    A paragraph or an item of a list ends a sentence; inline code and a link count as the words
+    that a reader sees.
+    """
+    text = re.sub(r"<!--.*?-->", "", FENCED.sub("\n\n", text), flags=re.DOTALL)
+    text = re.sub(r"^(?:\||#| {4}).*$", "\n", text, flags=re.MULTILINE)
+    text = re.sub(r"^\s*(?:[-*]|\d+\.)\s+", "\n\n", text, flags=re.MULTILINE)
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    text = re.sub(r"`[^`]+`", "CODE", text).replace("*", "")
+    paragraphs = [" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n", text)]
+    return [
+        sentence
+        for paragraph in paragraphs
+        for sentence in re.split(r"(?<=[.!?])[\"'”)]*\s+(?=[A-Z\"“(\d])", paragraph)
+        if sentence
+    ]
+
+
+@pytest.mark.parametrize("page", READ_BY_USERS, ids=lambda page: page.name)
+def test_a_page_is_short_and_so_are_its_sentences(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    limit = MAX_README_LINES if page.name == "README.md" else MAX_PAGE_LINES
+    assert page.name in REFERENCE_PAGES or len(text.splitlines()) <= limit
+    long = [line for line in sentences_in(text) if len(line.split()) > MAX_SENTENCE_WORDS]
+    assert long == []
+
+
+def test_sentences_are_counted_as_a_reader_reads_them() -> None:
+    text = "# Not this\nOne `a b c` [two three](a.md#b c) four.\nIs it? | no\n\n| a table. |\n- An item\n"
+    assert sentences_in(text) == ["One CODE two three four.", "Is it? | no", "An item"]
