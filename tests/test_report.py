@@ -28,7 +28,7 @@ from s2lct.leaderboard.site.report import (
     models_table,
     results_tables,
 )
-from s2lct.leaderboard.site.words import FEW_WORDS, LEAD_WORDS, notes_on
+from s2lct.leaderboard.site.words import FEW_PAIRS_WORDS, LEAD_WORDS, notes_on
 from s2lct.suite.cases import Case
 
 WIDTH = 80
@@ -110,7 +110,7 @@ def test_tables_of_any_number_of_models_fit_80_columns_whole(count: int, tmp_pat
     assert "(always-neutral)" in text and "bestconstant" in text
     # Why consistency leads, and on what its figures rest.
     told = " ".join(" ".join(lines).split())
-    assert LEAD_WORDS in told and FEW_WORDS in told and "LC4*" in text
+    assert LEAD_WORDS in told and FEW_PAIRS_WORDS in told and "LC4*" in text
     assert told.startswith(f"Suite mine, version 1.0.0: 264 cases and 12 pairs; scored {TODAY}")
     assert ("its pass-to-fail is 0 by construction" in told) == (count > 1)
     assert ("trained on SST's train split" in told) == (count > 2)
@@ -160,14 +160,14 @@ def test_examples_show_the_worst_first_with_what_was_inserted(tmp_path: Path) ->
     broken = [n for n, case in enumerate(CASES) if case.capability == "LC9" and n % 2]
     labels[broken] = 2
     page = html_report(scored(written("org/one", tmp_path, labels)))
-    assert "org/one answers " in page and "Hardest is: " in page
+    assert "org/one answers " in page and "The hardest capability: " in page
     examples = page.partition("Examples, hardest")[2].partition("</details>")[0]
     assert "LC9" in examples and "Film 0 of LC9 &amp; expansion <mark>also</mark>." in examples
     assert "also (12 of " in page
 
 
 @pytest.mark.parametrize(("first", "second"), [("vader", "afinn"), (LONG, "x" * 74), ("a", "a")])
-def test_a_comparison_says_its_verdict_first_and_fits_80_columns(first: str, second: str) -> None:
+def test_a_comparison_says_its_outcome_first_and_fits_80_columns(first: str, second: str) -> None:
     rng = np.random.default_rng(1)
     good, poor = rng.random(len(CASES)) < 0.02, rng.random(len(CASES)) < 0.9
     poor[:48], good[:48] = good[:48].copy(), poor[:48].copy()  # LC1 and LC2 the other way round

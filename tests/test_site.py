@@ -24,7 +24,7 @@ from s2lct.leaderboard.results.standings import Leaderboard, Standing, collect
 from s2lct.leaderboard.results.write_results import write_result
 from s2lct.leaderboard.site.packed import SIGNS, packed_answers
 from s2lct.leaderboard.site.site import build_site
-from s2lct.leaderboard.site.words import BETTER_WORDS, FEW_WORDS, LEAD_WORDS
+from s2lct.leaderboard.site.words import BETTER_WORDS, FEW_PAIRS_WORDS, LEAD_WORDS
 from s2lct.suite.capability_ids import _SUFFIXES, is_capability_id
 
 HOSTILE = (
@@ -158,7 +158,7 @@ def test_consistency_leads_the_board_where_there_are_contrasts(
     number = headings.index("Consistency, macro ↑")
     assert number == 2
     text = " ".join(board.tab.locator("main").inner_text().split())
-    assert f"{LEAD_WORDS}." in text and f"{BETTER_WORDS}." in text and f"{FEW_WORDS}." in text
+    assert f"{LEAD_WORDS}." in text and f"{BETTER_WORDS}." in text and f"{FEW_PAIRS_WORDS}." in text
     # A pair whose case alone the first model answers right stands beside its rank.
     pair = board.tab.locator("li.pair").first.inner_text()
     assert pair.count("org/reads said positive ✓") == 1 and "org/reads said positive ✗" in pair

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
@@ -15,14 +15,14 @@ from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.suite.cases import Case
 from s2lct.suite.tables import CONTRAST
 
-EXAMPLES = 4
-LONGEST_TEXT = 400
-_MODELS_WITH_EXAMPLES = 3
+MAX_EXAMPLES = 4
+MAX_TEXT_LENGTH = 400
+_MAX_MODELS = 3
 
 
 @dataclass(frozen=True)
-class Predicted:
-    """A case, what a model predicted of it, and whether that passes."""
+class Prediction:
+    """A case, what a model predicted, and whether that passes."""
 
     case: Case
     label: str
@@ -31,7 +31,7 @@ class Predicted:
 
 @dataclass(frozen=True)
 class Examples:
-    """What a model fails of a capability.
+    """What a model fails in a capability.
 
     Attributes:
         result: the model's.
@@ -41,62 +41,70 @@ class Examples:
     """
 
     result: Result
-    pairs: list[tuple[Predicted, Predicted]]
-    seeds: list[Predicted]
-    broken: list[Predicted]
+    pairs: list[tuple[Prediction, Prediction]]
+    seeds: list[Prediction]
+    broken: list[Prediction]
 
 
-def examples_of(scored: Sequence[ScoredModel], name: str) -> list[Examples]:
-    """What the models that do worst on a capability fail of it, the worst first.
+def examples_of(scored: Sequence[ScoredModel], capability: str) -> list[Examples]:
+    """What the models that do worst in a capability fail there, the worst first.
 
-    By consistency where the capability has contrasts, else by failures; seeds are left out where
-    there are pairs.
+    They are ordered by consistency where the capability has contrasts, else by failures; seeds are
+    left out where there are pairs.
     """
-    found: list[Examples] = []
-    for one in sorted(scored, key=lambda one: _right(one.result, name)):
-        if name in one.result.capabilities and len(found) < _MODELS_WITH_EXAMPLES:
-            pairs = _failing_pairs(one.outcomes, name)
-            seeds = [] if pairs else _failing_seeds(one.outcomes, name)
-            examples = Examples(one.result, pairs, seeds, _broken_expansions(one.outcomes, name))
-            if pairs or seeds or examples.broken:
-                found.append(examples)
-    return found
+    examples: list[Examples] = []
+    for result, outcomes in sorted(scored, key=lambda model: _right(model.result, capability)):
+        if capability in result.capabilities and len(examples) < _MAX_MODELS:
+            pairs = _failing_pairs(outcomes, capability)
+            seeds = [] if pairs else _failing_seeds(outcomes, capability)
+            broken = _broken_expansions(outcomes, capability)
+            if pairs or seeds or broken:
+                examples.append(Examples(result, pairs, seeds, broken))
+    return examples
 
 
-def _right(result: Result, name: str) -> tuple[float, float]:
-    of = result.capabilities.get(name)
-    if of is None:
+def _right(result: Result, capability: str) -> tuple[float, float]:
+    figures = result.capabilities.get(capability)
+    if figures is None:
         return 1.0, 0.0
-    return of.consistency.share if of.consistency else 1.0, -of.all.failure_rate
+    consistency = figures.consistency.share if figures.consistency else 1.0
+    return consistency, -figures.all.failure_rate
 
 
-def _predicted(outcomes: Outcomes, numbers: Sequence[int]) -> list[Predicted]:
-    """What a model predicted of texts, by their numbers among all that the suite asks."""
-    asked, labels = outcomes.suite.with_contrasts, outcomes.labels
-    return [
-        Predicted(asked[n], PREDICTED[int(labels[n])], int(labels[n]) in asked[n].passes)
-        for n in numbers
-    ]
+def _prediction(outcomes: Outcomes, number: int) -> Prediction:
+    """What a model predicted for a text, by its number among all that the suite asks."""
+    case, label = outcomes.suite.with_contrasts[number], int(outcomes.labels[number])
+    return Prediction(case, PREDICTED[label], label in case.passes)
 
 
-def _failing_pairs(outcomes: Outcomes, capability: str) -> list[tuple[Predicted, Predicted]]:
-    """Pairs of which not both are right, of each seed the shortest, the shortest cases first."""
+def _first_of_seeds(cases: Sequence[Case], numbers: Iterable[int]) -> list[int]:
+    """The first case of each seed, for as many seeds as a page shows."""
+    number_of: dict[str, int] = {}
+    for number in numbers:
+        number_of.setdefault(cases[number].seed_id, number)
+    return list(number_of.values())[:MAX_EXAMPLES]
+
+
+def _shortest_first(cases: Sequence[Case], numbers: Iterable[int]) -> list[int]:
+    return sorted(numbers, key=lambda number: (len(cases[number].text), cases[number].id))
+
+
+def _failing_pairs(outcomes: Outcomes, capability: str) -> list[tuple[Prediction, Prediction]]:
+    """Pairs of which not both are right, the shortest of each seed, the shortest cases first."""
     cases, contrasts = outcomes.cases, outcomes.suite.contrasts
     pairs = (numbers.tolist() for numbers in pairs_of(cases, contrasts, CONTRAST))
-    wrong = [
-        (own, len(cases) + other)
-        for own, other, right in zip(*pairs, outcomes.pairs().right, strict=True)
-        if not right and cases[own].capability == capability
+    contrast_of = {
+        case: len(cases) + contrast
+        for case, contrast, right in zip(*pairs, outcomes.pairs().right, strict=True)
+        if not right and cases[case].capability == capability
+    }
+    return [
+        (_prediction(outcomes, number), _prediction(outcomes, contrast_of[number]))
+        for number in _first_of_seeds(cases, _shortest_first(cases, contrast_of))
     ]
-    of_seed: dict[str, tuple[int, int]] = {}
-    for pair in sorted(wrong, key=lambda pair: _short_first(cases[pair[0]])):
-        of_seed.setdefault(cases[pair[0]].seed_id, pair)
-    shown = list(of_seed.values())[:EXAMPLES]
-    first, second = (_predicted(outcomes, [pair[side] for pair in shown]) for side in (0, 1))
-    return list(zip(first, second, strict=True))
 
 
-def _failing_seeds(outcomes: Outcomes, capability: str) -> list[Predicted]:
+def _failing_seeds(outcomes: Outcomes, capability: str) -> list[Prediction]:
     """Seeds that fail, the shortest first."""
     cases = outcomes.cases
     failing = [
@@ -104,38 +112,31 @@ def _failing_seeds(outcomes: Outcomes, capability: str) -> list[Predicted]:
         for number in outcomes.failed.nonzero()[0].tolist()
         if cases[number].capability == capability and cases[number].kind == "seed"
     ]
-    failing.sort(key=lambda number: _short_first(cases[number]))
-    return _predicted(outcomes, failing[:EXAMPLES])
+    shown = _shortest_first(cases, failing)[:MAX_EXAMPLES]
+    return [_prediction(outcomes, number) for number in shown]
 
 
-def _short_first(case: Case) -> tuple[int, str]:
-    return len(case.text), case.id
-
-
-def _broken_expansions(outcomes: Outcomes, capability: str) -> list[Predicted]:
-    """Expansions that fail while their seeds pass; of each seed the first."""
-    of_seed: dict[str, int] = {}
-    for number in flips(outcomes.cases, outcomes.failed)[0]:
-        case = outcomes.cases[number]
-        if case.capability == capability:
-            of_seed.setdefault(case.seed_id, number)
-    return _predicted(outcomes, list(of_seed.values())[:EXAMPLES])
+def _broken_expansions(outcomes: Outcomes, capability: str) -> list[Prediction]:
+    """Expansions that fail while their seeds pass, the first of each seed."""
+    cases = outcomes.cases
+    broken = (n for n in flips(cases, outcomes.failed)[0] if cases[n].capability == capability)
+    return [_prediction(outcomes, number) for number in _first_of_seeds(cases, broken)]
 
 
 def cut(text: str) -> str:
     """A text as a page shows it: a suite's may be of any length."""
-    return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "…"
+    return text if len(text) <= MAX_TEXT_LENGTH else text[:MAX_TEXT_LENGTH] + "…"
 
 
 def marked(case: Case) -> Markup:
     """A case's text, escaped and cut where it is very long, with the inserted words marked."""
     text, html = cut(case.text), Markup("")
     for word in case.inserted:
-        before, found, rest = text.partition(word)
-        while found and (before[-1:].isalpha() or rest[:1].isalpha()):
-            more, found, rest = rest.partition(word)
+        before, match, rest = text.partition(word)
+        while match and (before[-1:].isalpha() or rest[:1].isalpha()):
+            more, match, rest = rest.partition(word)
             before += word + more
-        if found:
+        if match:
             html += escape(before) + Markup("<mark>") + escape(word) + Markup("</mark>")
             text = rest
     return html + escape(text)

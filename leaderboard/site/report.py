@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from s2lct.labels import LABELS
-from s2lct.leaderboard.models.record import ModelRecord
-from s2lct.leaderboard.results.comparison import (
-    MEAN,
-    TEST_WORDS,
-    Comparison,
-    shown_p,
-)
+from s2lct.leaderboard.results.comparison import MEAN, TEST_WORDS, Comparison, shown_p
 from s2lct.leaderboard.results.gate import Check
-from s2lct.leaderboard.results.order import best_first, consistency_leads
+from s2lct.leaderboard.results.order import best_first, consistency_leads, order_key
 from s2lct.leaderboard.results.read_results import ScoredModel
 from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.results.shown_names import ShownNames
@@ -23,8 +17,12 @@ from s2lct.leaderboard.scoring.figures import (
     CONSISTENCY_WORDS,
     MEAN_WORDS,
     RANDOM,
-    CapabilityFigures,
+    MacroMicro,
+    OverallFigures,
+    OverallRate,
+    OverallShare,
     Rate,
+    Reference,
     Share,
     chance_corrected,
     chance_of,
@@ -35,10 +33,10 @@ from s2lct.leaderboard.site.examples import examples_of, marked
 from s2lct.leaderboard.site.words import (
     BEST_CONSTANT,
     BETTER_WORDS,
-    FEW_SIGN,
-    FEW_WORDS,
+    FEW_PAIRS_SIGN,
+    FEW_PAIRS_WORDS,
     LEAD_WORDS,
-    has_few,
+    has_few_pairs,
     notes_on,
 )
 from s2lct.plain_text import plain
@@ -50,17 +48,15 @@ METHOD_WORDS = (
     "docs/scoring.md"
 )
 NOTHING = "–"
-NEARLY_ALL = 0.95
+ONE_LABEL_SHARE = 0.95
 """A model that gives one label to this share of the cases hardly reads them."""
-_LONGEST_SHOWN = 300
-_LONGEST_SUITE = 100
-
-# Capabilities, results and figures in words
+_MAX_TEXT_SHOWN = 300
+_MAX_SUITE_NAME = 100
 
 
 @dataclass(frozen=True)
 class CapabilityWords:
-    """A capability in words; all empty for one of somebody's own, whose id says what it is."""
+    """A capability in words; all empty for one that is not shipped, whose id says what it is."""
 
     title: str = ""
     short: str = ""
@@ -68,21 +64,23 @@ class CapabilityWords:
 
 
 def capability_words(names: Iterable[str]) -> dict[str, CapabilityWords]:
-    """The words of each capability: those of its shipped file, if it is a shipped one."""
+    """The words of each capability, from its shipped file."""
     from s2lct.builder.capabilities.files import load_capabilities
 
-    known = {
-        one.id: CapabilityWords(one.title, one.short or "", one.expectation)
-        for one in load_capabilities()
+    shipped = {
+        capability.id: CapabilityWords(
+            capability.title, capability.short or "", capability.expectation
+        )
+        for capability in load_capabilities()
     }
-    return {name: known.get(name, CapabilityWords()) for name in names}
+    return {name: shipped.get(name, CapabilityWords()) for name in names}
 
 
 def by_suite(results: Sequence[Result]) -> list[list[Result]]:
-    """Results of each suite, in the order in which suites come first."""
+    """Results grouped by suite, in the order in which suites come first."""
     groups: dict[str, list[Result]] = {}
-    for one in results:
-        groups.setdefault(one.suite.fingerprint, []).append(one)
+    for result in results:
+        groups.setdefault(result.suite.fingerprint, []).append(result)
     return list(groups.values())
 
 
@@ -91,53 +89,34 @@ def percent(value: float | None) -> str:
     return NOTHING if value is None else f"{100 * value:.1f}"
 
 
-def decimals(value: float | None) -> str:
-    """A figure in two decimals, a dash where there is none."""
-    return NOTHING if value is None else f"{value:.2f}"
-
-
-def reading_of(model: ModelRecord) -> str:
-    """How labels were read, without classes that are called what they mean."""
-    meanings, _, rest = model.label_rule.partition(" (from ")
-    pairs = [pair.split(" → ") for pair in meanings.split(", ")]
-    if any(len(pair) != 2 or pair[0] != pair[1] for pair in pairs):
-        return model.label_rule
-    return rest.partition("; ")[2].replace(
-        "probabilities summed, the largest wins", "the likeliest"
-    )
-
-
 def one_label_of(result: Result) -> tuple[str, float] | None:
-    """The label that a model gives nearly all cases, though it does not pass them; its share."""
-    label = max(result.answers, key=lambda name: result.answers[name])
+    """The label that a model gives to nearly all cases, though many fail with it, and its share."""
+    label = max(result.answers, key=lambda label: result.answers[label])
     share = result.answers[label] / result.overall.cases
-    hardly_fails = result.references[f"always-{label}"].failure_rate.macro <= 1 - NEARLY_ALL
-    return None if share < NEARLY_ALL or hardly_fails else (label, share)
+    rarely_fails = result.references[f"always-{label}"].failure_rate.macro <= 1 - ONE_LABEL_SHARE
+    return None if share < ONE_LABEL_SHARE or rarely_fails else (label, share)
 
 
 def one_label_warning(result: Result) -> str:
-    """A warning of a model that hardly reads the cases; empty for others."""
-    if (found := one_label_of(result)) is None:
+    """A warning about a model that hardly reads the cases; empty for others."""
+    if (label_and_share := one_label_of(result)) is None:
         return ""
-    return f"answers {found[0]} to {percent(found[1])} % of the cases, whatever they say"
+    label, share = label_and_share
+    return f"answers {label} to {percent(share)} % of the cases, whatever they say"
 
 
 def _comparable(results: Sequence[Result]) -> list[Result]:
-    """The results whose means may be held against each other: on one and the same cases."""
-    choices = {one.selection for one in results}
-    if len(results) == 1 or (len(choices) == 1 and SelectionRecord() not in choices):
+    """The results whose means can be compared: those on the same cases."""
+    selections = {result.selection for result in results}
+    is_same = len(selections) == 1 and SelectionRecord() not in selections
+    if len(results) == 1 or is_same:
         return list(results)
-    return [one for one in results if not one.partial]
+    return [result for result in results if not result.partial]
 
 
 def _fullest(results: Sequence[Result]) -> Result:
     """The result on most cases, whose references stand beside all."""
-    return max(results, key=lambda one: one.overall.cases)
-
-
-def capabilities_of(results: Sequence[Result]) -> list[str]:
-    """The capabilities that any result has, by number."""
-    return sorted({name for result in results for name in result.capabilities}, key=natural_order)
+    return max(results, key=lambda result: result.overall.cases)
 
 
 # Tables
@@ -145,253 +124,258 @@ def capabilities_of(results: Sequence[Result]) -> list[str]:
 
 def suite_line(results: Sequence[Result]) -> str:
     """Which suite results are on, how large it is, and when they were made."""
-    fullest, suite = _fullest(results).overall, results[0].suite
-    pairs = f" and {fullest.consistency.pairs:,} pairs" if fullest.consistency else ""
-    days = sorted(one.date[:10] for one in results)
+    figures, suite = _fullest(results).overall, results[0].suite
+    pairs = f" and {figures.consistency.pairs:,} pairs" if figures.consistency else ""
+    days = sorted(result.date[:10] for result in results)
     return (
-        f"Suite {plain(suite.name, _LONGEST_SUITE)}, version {suite.version or 'unknown'}: "
-        f"{fullest.cases:,} cases{pairs}; scored {' to '.join(dict.fromkeys((days[0], days[-1])))}"
+        f"Suite {plain(suite.name, _MAX_SUITE_NAME)}, version {suite.version or 'unknown'}: "
+        f"{figures.cases:,} cases{pairs}; scored {' to '.join(dict.fromkeys((days[0], days[-1])))}"
     )
 
 
 def results_tables(results: Sequence[Result]) -> Iterator[Table]:
-    """What a terminal shows of results on one suite: all capabilities, then each of them.
+    """The terminal's tables of results on one suite: all capabilities together, then each.
 
-    Of one model seeds and expansions stand apart.
+    For a single model seeds and expansions stand apart.
     """
     lead = [LEAD_WORDS] if consistency_leads(results) else []
-    words = ". ".join([*lead, *notes_on(results), BETTER_WORDS])
-    yield replace(models_table(results), title=suite_line(results), caption=words)
+    caption = ". ".join([*lead, *notes_on(results), BETTER_WORDS])
+    yield replace(models_table(results), title=suite_line(results), caption=caption)
     if len(results) == 1:
         yield model_table(*results)
     else:
-        yield from filter(None, (consistency_table(results), capabilities_table(results)))
+        yield from filter(None, (consistency_table(results), failures_table(results)))
 
 
 def models_table(results: Sequence[Result]) -> Table:
-    """A row a model, beside what answers come to that do not read the cases."""
+    """A row for each model, and for each answer that does not read the cases."""
     comparable, fullest, names = _comparable(results), _fullest(results), ShownNames(results)
-    both = any(one.overall.consistency for one in results)
-    silent = any(one.overall.refusals or one.overall.unreadable for one in results)
-    heads = ["", *["consistency\nmacro % ↑", "micro\n% ↑"] * both]
-    heads += ["failure\nmacro % ↓", "micro\n% ↓"]
-    heads += ["against best\nconstant ↑"] * (not both) + ["p→f\n↓"]
-    heads += ["refused", "unreadable", "without\nthese % ↓"] * silent
+    has_pairs = any(result.overall.consistency for result in results)
+    has_silent = any(result.overall.refusals or result.overall.unreadable for result in results)
     leads = consistency_leads(results)
-    rows: list[tuple[tuple[float, float], list[str | Cell]]] = []
-    for one in best_first(results):
-        of, whole = one.overall, one in comparable
-        share, fails = of.consistency, of.failure_rate
-        cells: list[str | Cell] = []
-        if share:
-            cells += [_with_interval(share.macro, share.macro_ci)]
-            cells += [Cell(percent(share.micro), f"{share.right:,}/{share.pairs:,}")]
-        elif both:
-            cells += [NOTHING, NOTHING]
-        cells += [_with_interval(fails.macro, fails.macro_ci)]
-        cells += [Cell(percent(fails.micro), f"{fails.failures:,}/{fails.cases:,}")]
-        # Consistency leaves little to correct for what a constant answer gets.
-        cells += [] if both else [decimals(of.chance_corrected)]
-        cells = cells if whole else [NOTHING] * len(cells)
-        cells += [str(sum(own.pass_to_fail for own in one.capabilities.values()))]
-        if silent:
-            rate = of.answered if of.refusals or of.unreadable else fails
-            cells += [f"{of.refusals:,}", f"{of.unreadable:,}"]
-            cells += [percent(rate.macro if rate else None)]
-        place = (-share.macro if leads and share else 0, fails.macro)
-        how = "" if one.model.rescorable else one.model.obtained(rescored=False)
-        rows.append((place if whole else (1, 0), [Cell(names(one), how), *cells]))
-    best, least = chance_of(fullest.references)
+    heads = ["", *["consistency\nmacro % ↑", "micro\n% ↑"] * has_pairs]
+    heads += ["failure\nmacro % ↓", "micro\n% ↓"]
+    heads += ["against best\nconstant ↑"] * (not has_pairs) + ["p→f\n↓"]
+    heads += ["refused", "unreadable", "without\nthese % ↓"] * has_silent
+    rows: list[tuple[tuple[bool, float, float], list[Cell]]] = []
+    for result in best_first(results):
+        model, figures = result.model, result.overall
+        cells = _overall_cells(figures, figures.chance_corrected, has_pairs=has_pairs)
+        if result not in comparable:
+            cells = [Cell(NOTHING)] * len(cells)
+        flips = sum(capability.pass_to_fail for capability in result.capabilities.values())
+        cells.append(Cell(str(flips)))
+        if has_silent:
+            is_silent = figures.refusals or figures.unreadable
+            rate = figures.answered if is_silent else figures.failure_rate
+            silent = (f"{figures.refusals:,}", f"{figures.unreadable:,}")
+            cells += map(Cell, (*silent, percent(rate.macro if rate else None)))
+        obtained = "" if model.rescorable else model.obtained(rescored=False)
+        key = result not in comparable, *order_key(figures, by_consistency=leads)
+        rows.append((key, [Cell(names(result), obtained), *cells]))
+    best, least_rate = chance_of(fullest.references)
     for name, reference in fullest.references.items():
-        right, wrong = reference.consistency, reference.failure_rate
-        figures = [*map(percent, (right.macro, right.micro) if right else (None, None))] * both
-        figures += [percent(wrong.macro), percent(wrong.micro)]
-        figures += [] if both else [decimals(chance_corrected(wrong.macro, least))]
-        figures += [""] * (len(heads) - 1 - len(figures))
-        row: list[str | Cell] = [Cell(text, kind="dim") for text in (f"({name})", *figures)]
-        if name == best:
-            row[0] = Cell(f"({name})", "best constant", kind="dim")
-        rows.append(((-right.macro if leads and right else 0, wrong.macro), row))
-    rows.sort(key=lambda one: one[0])
-    return Table(heads, [row for _, row in rows])
+        corrected = chance_corrected(reference.failure_rate.macro, least_rate)
+        cells = [Cell(f"({name})", "best constant" if name == best else "")]
+        cells += _overall_cells(reference, corrected, has_pairs=has_pairs)
+        cells += [Cell("")] * (len(heads) - len(cells))
+        key = False, *order_key(reference, by_consistency=leads)
+        rows.append((key, [replace(cell, kind="dim") for cell in cells]))
+    rows.sort(key=lambda row: row[0])
+    return Table(heads, [cells for _, cells in rows])
 
 
-def capabilities_table(results: Sequence[Result]) -> Table:
-    """A row a model and a column a capability: failure rates, coloured by themselves on a page."""
-    cases = {name: of.all.cases for name, of in _fullest(results).capabilities.items()}
-    caption = f"Failure rate % ↓. {METHOD_WORDS}"
-    names = capabilities_of(results)
-    return _by_capability(results, names, "all", lambda of: _rate_cell(of.all), cases, caption)
-
-
-def consistency_table(results: Sequence[Result]) -> Table | None:
-    """The same of the consistency on those that have contrasts, if any."""
-    pairs = {
-        name: of.consistency.pairs
-        for one in sorted(results, key=lambda one: one.overall.cases)
-        for name, of in one.capabilities.items()
-        if of.consistency
-    }
-    names = [name for name in capabilities_of(results) if name in pairs]
-    if not names:
-        return None
-    caption = "Consistency % ↑: cases answered right together with their contrasts. Below each its "
-    caption += "95 % interval" + f". {FEW_WORDS}" * any(map(has_few, pairs.values()))
-    return _by_capability(
-        results, names, "consistency", lambda of: _share_cell(of.consistency), pairs, caption
+def _overall_cells(
+    figures: OverallFigures | Reference, corrected: float | None, *, has_pairs: bool
+) -> list[Cell]:
+    """Consistency and failure rate, macro and micro; a corrected rate where there are no pairs."""
+    cells = _macro_and_micro(figures.consistency) if has_pairs else []
+    cells += _macro_and_micro(figures.failure_rate)
+    # Consistency needs no correction for what a constant answer gets.
+    return (
+        cells if has_pairs else [*cells, Cell(NOTHING if corrected is None else f"{corrected:.2f}")]
     )
 
 
-def _by_capability(
-    results: Sequence[Result],
-    capabilities: Sequence[str],
-    of_reference: str,
-    cell: Callable[[CapabilityFigures], Cell],
-    counts: Mapping[str, int],
-    caption: str,
+def _macro_and_micro(figure: MacroMicro | None) -> list[Cell]:
+    """A macro figure above its interval, and a micro figure above its counts."""
+    if figure is None:
+        return [Cell(NOTHING), Cell(NOTHING)]
+    interval, counts = "", ""
+    if isinstance(figure, (OverallRate, OverallShare)):
+        interval = "–".join(map(percent, figure.macro_ci))
+    if isinstance(figure, OverallRate):
+        counts = f"{figure.failures:,}/{figure.cases:,}"
+    elif isinstance(figure, OverallShare):
+        counts = f"{figure.right:,}/{figure.pairs:,}"
+    return [Cell(percent(figure.macro), interval), Cell(percent(figure.micro), counts)]
+
+
+def consistency_table(results: Sequence[Result]) -> Table | None:
+    """A row for each model and a column for each capability with contrasts; None without any."""
+    pairs: dict[str, int] = {}
+    for result in sorted(results, key=lambda result: result.overall.cases):
+        for name, figures in result.capabilities.items():
+            if figures.consistency:
+                pairs[name] = figures.consistency.pairs
+    if not pairs:
+        return None
+    caption = "Consistency % ↑: cases answered right together with their contrasts. Below each its "
+    caption += "95 % interval" + f". {FEW_PAIRS_WORDS}" * any(map(has_few_pairs, pairs.values()))
+    return _capabilities_table(results, "consistency", pairs, caption)
+
+
+def failures_table(results: Sequence[Result]) -> Table:
+    """A row for each model and a column for each capability: failure rates."""
+    cases: dict[str, int] = {}
+    for result in sorted(results, key=lambda result: result.overall.cases):
+        cases |= {name: figures.all.cases for name, figures in result.capabilities.items()}
+    return _capabilities_table(results, "all", cases, f"Failure rate % ↓. {METHOD_WORDS}")
+
+
+def _capabilities_table(
+    results: Sequence[Result], field: str, counts: Mapping[str, int], caption: str
 ) -> Table:
-    """A table whose last row says how many cases, or pairs, each capability has."""
+    """A column for each capability, and in the last row how many cases, or pairs, it has.
+
+    Args:
+        results: of one suite.
+        field: ``consistency``, or ``all`` for failure rates.
+        counts: pairs or cases of each capability that is shown.
+        caption: below the table.
+    """
+    capabilities = sorted(counts, key=natural_order)
     words, names = capability_words(capabilities), ShownNames(results)
     rows: list[list[Cell]] = []
-    for one in best_first(results):
-        figures = [one.capabilities.get(name) for name in capabilities]
-        rows.append([Cell(names(one)), *(cell(of) if of else Cell(NOTHING) for of in figures)])
+    for result in best_first(results):
+        figures = [getattr(result.capabilities.get(name), field, None) for name in capabilities]
+        rows.append([Cell(names(result)), *map(_figure_cell, figures)])
     for name, reference in _fullest(results).references.items():
-        rates = [reference.capabilities.get(each, {}).get(of_reference) for each in capabilities]
-        rows.append([Cell(text, kind="dim") for text in (f"({name})", *map(percent, rates))])
-    is_pairs = of_reference == "consistency"
-    numbers = [f"{counts[name]:,}" if name in counts else NOTHING for name in capabilities]
-    of_pairs = ["pairs" if is_pairs else "cases", *numbers]
-    rows.append([Cell(text, kind="dim count") for text in of_pairs])
+        values = [reference.capabilities.get(of, {}).get(field) for of in capabilities]
+        rows.append([Cell(text, kind="dim") for text in (f"({name})", *map(percent, values))])
+    is_pairs = field == "consistency"
+    numbers = [f"{counts[name]:,}" for name in capabilities]
+    last_row = ["pairs" if is_pairs else "cases", *numbers]
+    rows.append([Cell(text, kind="dim count") for text in last_row])
     heads = [
-        Cell(name + FEW_SIGN * (is_pairs and has_few(counts[name])), words[name].short)
+        Cell(_marked_if_few(name, counts[name] if is_pairs else None), words[name].short)
         for name in capabilities
     ]
     return Table(["", *heads], rows, caption=caption)
 
 
 def model_table(result: Result) -> Table:
-    """A row a capability: one model's rates, with seeds and expansions apart."""
-    both, names = result.overall.consistency is not None, capabilities_of([result])
-    heads = ["", *["consistency\n% ↑", "pairs"] * both]
+    """A row for each capability: one model's figures, with seeds and expansions apart."""
+    names = sorted(result.capabilities, key=natural_order)
+    words, has_pairs = capability_words(names), result.overall.consistency is not None
+    heads = ["", *["consistency\n% ↑", "pairs"] * has_pairs]
     heads += ["failure\nrate % ↓", "seeds\n% ↓", "exp.\n% ↓", "p→f\n↓"]
-    words, rows, few = capability_words(names), [], False
+    rows, has_few = [], False
     for name in names:
-        of = result.capabilities[name]
-        is_few = of.consistency is not None and has_few(of.consistency.pairs)
-        few |= is_few
-        cells = [Cell(name + FEW_SIGN * is_few, words[name].short)]
-        if both:
-            pairs = f"{of.consistency.pairs:,}" if of.consistency else NOTHING
-            cells += [_share_cell(of.consistency), Cell(pairs)]
-        cells += map(_rate_cell, (of.all, of.seed, of.expansion))
-        cells += [Cell(str(of.pass_to_fail))]
-        rows.append(cells)
-    return Table(heads, rows, caption=METHOD_WORDS + f". {FEW_WORDS}" * few)
+        figures = result.capabilities[name]
+        pairs = figures.consistency.pairs if figures.consistency else None
+        has_few |= pairs is not None and has_few_pairs(pairs)
+        cells = [Cell(_marked_if_few(name, pairs), words[name].short)]
+        if has_pairs:
+            shown_pairs = NOTHING if pairs is None else f"{pairs:,}"
+            cells += [_figure_cell(figures.consistency), Cell(shown_pairs)]
+        cells += map(_figure_cell, (figures.all, figures.seed, figures.expansion))
+        rows.append([*cells, Cell(str(figures.pass_to_fail))])
+    return Table(heads, rows, caption=METHOD_WORDS + f". {FEW_PAIRS_WORDS}" * has_few)
 
 
-def _with_interval(value: float, interval: tuple[float, float]) -> Cell:
-    return Cell(percent(value), "–".join(map(percent, interval)))
+def _marked_if_few(name: str, pairs: int | None) -> str:
+    return name + FEW_PAIRS_SIGN * (pairs is not None and has_few_pairs(pairs))
 
 
-def _rate_cell(rate: Rate | None) -> Cell:
-    if rate is None or not rate.cases:
+def _figure_cell(figure: Rate | Share | None) -> Cell:
+    """A failure rate or consistency with its interval; a page colours what fails."""
+    if figure is None or (isinstance(figure, Rate) and not figure.cases):
         return Cell(NOTHING)
-    low, high = rate.ci
-    return Cell(
-        percent(rate.failure_rate),
-        f"{100 * low:.0f}–{100 * high:.0f}",
-        f"95 % interval {percent(low)} to {percent(high)}, {rate.cases:,} cases",
-        strength=rate.failure_rate,
-    )
+    low, high = figure.ci
+    small = f"{100 * low:.0f}–{100 * high:.0f}"
+    interval = f"95 % interval {percent(low)} to {percent(high)}"
+    if isinstance(figure, Rate):
+        rate, counts = figure.failure_rate, f"{figure.cases:,} cases"
+        return Cell(percent(rate), small, f"{interval}, {counts}", strength=rate)
+    counts = f"{figure.right} of {figure.pairs} pairs of a case and its contrast"
+    return Cell(percent(figure.share), small, f"{counts}, {interval}", strength=1 - figure.share)
 
 
-def _share_cell(share: Share | None) -> Cell:
-    """The consistency; what is not right has the colour of what fails."""
-    if share is None:
-        return Cell(NOTHING)
-    low, high = share.ci
-    return Cell(
-        percent(share.share),
-        f"{100 * low:.0f}–{100 * high:.0f}",
-        f"{share.right} of {share.pairs} pairs of a case and its contrast, {_bounds(share.ci)}",
-        strength=1 - share.share,
-    )
-
-
-def _bounds(interval: tuple[float, float]) -> str:
-    return "[{}, {}]".format(*map(percent, interval))
+def _interval(bounds: tuple[float, float]) -> str:
+    return "[{}, {}]".format(*map(percent, bounds))
 
 
 def comparison_tables(
     first: str,
     second: str,
-    compared: Mapping[str, Comparison],
+    failures: Mapping[str, Comparison],
     consistency: Mapping[str, Comparison],
 ) -> Iterator[Table]:
-    """Which differences between two models are real: how many, and a row each capability.
+    """Which differences between two models are real: a row for each capability, and how many.
 
     Consistency comes first where both were asked contrasts, then failure rates.
     """
     names = (first, second) if first != second else ("first", "second")
-    for figure, unit, words, tests in (
-        ("consistency", "pairs", f"{LEAD_WORDS}. {CONSISTENCY_WORDS}", consistency),
-        ("failure rates", "cases", TEST_WORDS, compared),
+    for figure, unit, arrow, words, tests in (
+        ("consistency", "pairs", "↑", f"{LEAD_WORDS}. {CONSISTENCY_WORDS}", consistency),
+        ("failure rates", "cases", "↓", TEST_WORDS, failures),
     ):
-        better = "↓" if unit == "cases" else "↑"
-        heads = ["families", f"first\n% {better}", f"second\n% {better}"]
+        if not tests:
+            continue
+        heads = ["", unit, "families", f"first\n% {arrow}", f"second\n% {arrow}"]
         heads += ["first\nalone", "second\nalone", "p", "better"]
-        few = {name for name, one in tests.items() if unit == "pairs" and has_few(one.cases)} - {
-            MEAN
-        }
-        rows = [
-            [name + FEW_SIGN * (name in few), str(one.cases), str(one.families),
-             *(percent(rate if unit == "cases" else 1 - rate) for rate in one.rates),
-             str(one.first_only), str(one.second_only), f"{shown_p(one.adjusted):.3g}",
-             "undecided" if one.better is None else names[one.better]]
-            for name, one in tests.items()
-        ]  # fmt: skip
-        if rows:
-            title = f"{first} against {second}, {figure}: {_counted(tests)}"
-            alone = f"Alone: {unit} that this model fails and the other passes; they decide nothing"
-            caption = f"{words}. {alone}." + f" {FEW_WORDS}." * bool(few)
-            yield Table(["", unit, *heads], rows, title, caption)
+        rows, has_few = [], False
+        for name, test in tests.items():
+            is_few = unit == "pairs" and name != MEAN and has_few_pairs(test.cases)
+            has_few |= is_few
+            rates = (rate if unit == "cases" else 1 - rate for rate in test.rates)
+            better = "undecided" if test.better is None else names[test.better]
+            rows.append(
+                [
+                    name + FEW_PAIRS_SIGN * is_few,
+                    *(str(test.cases), str(test.families), *map(percent, rates)),
+                    *(str(test.first_only), str(test.second_only)),
+                    *(f"{shown_p(test.adjusted):.3g}", better),
+                ]
+            )
+        title = f"{first} against {second}, {figure}: {_outcome_in_words(tests)}"
+        alone = f"Alone: {unit} that this model fails and the other passes; they decide nothing"
+        caption = f"{words}. {alone}." + f" {FEW_PAIRS_WORDS}." * has_few
+        yield Table(heads, rows, title, caption)
 
 
-def _counted(tests: Mapping[str, Comparison]) -> str:
-    """What the tests show of the first model: in the mean, and in how many capabilities."""
-    verdicts = ("better", "worse", "undecided")
+def _outcome_in_words(tests: Mapping[str, Comparison]) -> str:
+    """Whether the first model is better: in the mean, and in how many capabilities."""
+    words: dict[int | None, str] = {0: "better", 1: "worse", None: "undecided"}
     better = [test.better for name, test in tests.items() if name != MEAN]
-    counts = [better.count(which) for which in (0, 1, None)]
-    words = ", ".join(f"{verdict} on {n}" for verdict, n in zip(verdicts, counts, strict=True))
-    if (mean := tests.get(MEAN)) is None:
-        return words
-    return f"{verdicts[2 if mean.better is None else mean.better]} in the mean, {words}"
+    counts = ", ".join(f"{words[winner]} on {better.count(winner)}" for winner in words)
+    return f"{words[tests[MEAN].better]} in the mean, {counts}" if MEAN in tests else counts
 
 
 def gate_table(checks: Sequence[Check]) -> Table:
-    """A row a check."""
+    """A row for each check of a gate."""
     rows: list[list[str | Cell]] = []
-    tested = any(one.detectable is not None for one in checks)
-    for one in checks:
-        noticed = ""
-        if one.detectable is not None:
-            noticed = "never" if one.blind else f"{100 * one.detectable:.1f} points"
-        if one.bound is None:
-            asked = f"not worse than {percent(one.before)} %"
-            found = f"{percent(one.found)} % (p {shown_p(one.p_value or 0):.3g})"
+    has_tests = any(check.detectable is not None for check in checks)
+    for check in checks:
+        detected = ""
+        if check.detectable is not None:
+            detected = "never" if check.blind else f"{100 * check.detectable:.1f} points"
+        if check.bound is None:
+            asked = f"not worse than {percent(check.before)} %"
+            found = f"{percent(check.found)} % (p {shown_p(check.p_value or 0):.3g})"
         else:
-            asked = f"{'≤' if one.asked == 'max' else '≥'} {100 * one.bound:g} %"
-            found = f"{100 * one.found:.2f} % {_bounds(one.interval or (0, 1))}"
-        passed = "pass: better" if one.shown == "better" else "pass"
-        result = passed if one.passed else Cell("fail", kind="bold")
-        rows.append([one.figure, asked, found, *[noticed] * tested, result])
+            asked = f"{'≤' if check.asked == 'max' else '≥'} {100 * check.bound:g} %"
+            found = f"{100 * check.found:.2f} % {_interval(check.interval or (0, 1))}"
+        passed = "pass: better" if check.shown == "better" else "pass"
+        outcome = passed if check.passed else Cell("fail", kind="bold")
+        rows.append([check.figure, asked, found, *[detected] * has_tests, outcome])
     caption = (
-        "Noticed from: a loss of so many points is shown to be one with a probability of 80 %, or "
-        "more where the two models agree on many cases"
+        "Detected from: the test has 80 % power to detect a loss of so many points; where the two "
+        "models agree on many cases, a smaller one is enough"
     )
-    heads = ["", "asked", "found", *["noticed\nfrom"] * tested, ""]
-    return Table(heads, rows, caption=caption if tested else "")
+    heads = ["", "asked", "found", *["detected\nfrom"] * has_tests, ""]
+    return Table(heads, rows, caption=caption if has_tests else "")
 
 
 # The page
@@ -402,15 +386,19 @@ def html_report(scored: Sequence[ScoredModel]) -> str:
 
     The suite of the first result comes first, with examples.
     """
-    suites = by_suite([one.result for one in scored])
+    suites = by_suite([model.result for model in scored])
     results = best_first(suites[0])
-    of_suite = [one for one in scored if one.result in results]
+    on_first_suite = [model for model in scored if model.result in results]
     hardest = _hardest_first(results)
     words = capability_words(hardest)
     environment = page_templates("s2lct.leaderboard.site")
-    environment.filters |= {"percent": percent, "marked": marked, "brief": _brief}
-    methods = [CONSISTENCY_WORDS] * any(one.overall.consistency is not None for one in results)
-    methods += [MEAN_WORDS, INTERVAL_WORDS, CHANCE_WORDS]
+    environment.filters |= {
+        "percent": percent,
+        "marked": marked,
+        "brief": lambda text: plain(text, _MAX_TEXT_SHOWN),
+    }
+    has_pairs = any(result.overall.consistency for result in results)
+    methods = [*[CONSISTENCY_WORDS] * has_pairs, MEAN_WORDS, INTERVAL_WORDS, CHANCE_WORDS]
     return environment.get_template("report.html.jinja").render(
         suites=suites,
         results=results,
@@ -421,74 +409,67 @@ def html_report(scored: Sequence[ScoredModel]) -> str:
         better=BETTER_WORDS,
         models_table=models_table,
         consistency_table=consistency_table,
-        capabilities_table=capabilities_table,
+        failures_table=failures_table,
         model_table=model_table,
-        examples=[(name, words[name], examples_of(of_suite, name)) for name in hardest],
+        examples=[(name, words[name], examples_of(on_first_suite, name)) for name in hardest],
         shown_name=ShownNames(results),
         warning=one_label_warning,
-        reading_of=reading_of,
         methods=methods,
         labels=LABELS,
     )
 
 
-def _brief(text: str) -> str:
-    """A stranger's text on one line, cut where it is very long."""
-    return plain(text, _LONGEST_SHOWN)
-
-
 def _hardest_first(results: Sequence[Result]) -> list[str]:
-    """Capabilities by what ranks the models that were asked them, in the mean: worst first.
+    """Capabilities by the mean of the figure that ranks models, worst first.
 
     Where consistency ranks, those without contrasts stand behind all that are not always right.
     """
     leads = consistency_leads(results)
-    places: dict[str, list[tuple[float, float]]] = {}
+    keys: dict[str, list[tuple[float, float]]] = {}
     for result in results:
-        for name, of in result.capabilities.items():
-            share = of.consistency.share if of.consistency else 1.0
-            places.setdefault(name, []).append((share if leads else 0.0, -of.all.failure_rate))
+        for name, figures in result.capabilities.items():
+            consistency = figures.consistency.share if figures.consistency else 1.0
+            key = (consistency if leads else 0.0, -figures.all.failure_rate)
+            keys.setdefault(name, []).append(key)
 
     def mean(name: str) -> list[float]:
-        return [sum(values) / len(places[name]) for values in zip(*places[name], strict=True)]
+        return [sum(values) / len(keys[name]) for values in zip(*keys[name], strict=True)]
 
-    return sorted(places, key=mean)
+    return sorted(keys, key=mean)
 
 
 def _conclusion(results: Sequence[Result], hardest: str) -> str:
-    """What a report comes to in a sentence or two.
-
-    Results of a part of the suite take no part where one is of the whole.
-    """
+    """What the results show in a sentence or two; of a part of the suite only if all are."""
     ranked, shown_name = best_first(_comparable(results) or results), ShownNames(results)
-    best, worst, several = ranked[0], ranked[-1], len(ranked) > 1
-    most, least = best.overall.consistency, worst.overall.consistency
-    if most and least:
+    best, worst, are_several = ranked[0], ranked[-1], len(ranked) > 1
+    consistency, lowest = best.overall.consistency, worst.overall.consistency
+    if consistency and lowest:
         random = best.references[RANDOM].consistency
-        guessed = percent(random.macro if random else None)
         return (
-            f"{shown_name(best)} answers {most.right:,} of {most.pairs:,} pairs of a case and its "
-            f"contrast right on both ({percent(most.micro)} %, micro); the mean over the "
-            f"capabilities is {percent(most.macro)} % {_bounds(most.macro_ci)} (macro)"
-            + f"; last is {shown_name(worst)} with {percent(least.macro)} % (macro)"
-            * several
-            + f". Random answers come to {guessed} % (macro), constant ones to 0. "
-            f"{shown_name(best)} fails {_failing(best)}. Hardest is: {hardest}."
+            f"{shown_name(best)} answers {consistency.right:,} of {consistency.pairs:,} pairs of a "
+            f"case and its contrast right on both ({percent(consistency.micro)} %, micro); the "
+            f"mean over the capabilities is {percent(consistency.macro)} % "
+            f"{_interval(consistency.macro_ci)} (macro)"
+            + f"; last is {shown_name(worst)} with {percent(lowest.macro)} % (macro)"
+            * are_several
+            + f". Random answers get {percent(random.macro if random else None)} % (macro), "
+            f"constant ones 0. {shown_name(best)} fails {_failures_in_words(best)}. The hardest "
+            f"capability: {hardest}."
         )
-    first = f"{shown_name(best)} fails {'least: ' * several}{_failing(best)}"
-    if several:
-        first += f"; {shown_name(worst)} most: {_failing(worst)}"
-    name, blind = chance_of(best.references)
+    first = f"{shown_name(best)} fails {'least: ' * are_several}{_failures_in_words(best)}"
+    if are_several:
+        first += f"; {shown_name(worst)} most: {_failures_in_words(worst)}"
+    name, rate = chance_of(best.references)
     return (
-        f"{first}. The {BEST_CONSTANT}, {name}, fails {percent(blind)} % (macro). Hardest is: "
-        f"{hardest}."
+        f"{first}. The {BEST_CONSTANT}, {name}, fails {percent(rate)} % (macro). The hardest "
+        f"capability: {hardest}."
     )
 
 
-def _failing(result: Result) -> str:
-    """How many cases fail, and the mean over the capabilities, in words."""
+def _failures_in_words(result: Result) -> str:
+    """How many cases fail, and the mean over the capabilities."""
     rate = result.overall.failure_rate
     return (
         f"{rate.failures:,} of {rate.cases:,} cases ({percent(rate.micro)} %, micro), in the mean "
-        f"over the capabilities {percent(rate.macro)} % {_bounds(rate.macro_ci)} (macro)"
+        f"over the capabilities {percent(rate.macro)} % {_interval(rate.macro_ci)} (macro)"
     )

@@ -14,35 +14,35 @@ LEAD_WORDS = (
 )
 BETTER_WORDS = "↑ higher is better, ↓ lower is better"
 FEW_PAIRS = 30
-FEW_SIGN = "*"
-FEW_WORDS = f"{FEW_SIGN} fewer than {FEW_PAIRS} pairs: a rough figure"
+FEW_PAIRS_SIGN = "*"
+FEW_PAIRS_WORDS = f"{FEW_PAIRS_SIGN} fewer than {FEW_PAIRS} pairs: a rough figure"
 BEST_CONSTANT = "best constant answer"
-_OWN_CORPUS = (
+_TRAINED_ON_SST = (
     "trained on SST's train split, which holds sentences that the default suite and suites of SST "
     "are made from, so figures there flatter"
 )
 _NOTES = {
     "vader": "its pass-to-fail is 0 by construction: VADER is one of the scorers that insertions "
     "must leave neutral, and no word of its lexicon is ever inserted",
-    "embedded-2class": _OWN_CORPUS,
-    "embedded-3class": _OWN_CORPUS,
+    "embedded-2class": _TRAINED_ON_SST,
+    "embedded-3class": _TRAINED_ON_SST,
 }
 
 
 def notes_on(results: Iterable[Result]) -> list[str]:
     """What a reader should know of models that come with s2lct, a sentence for each note.
 
-    They are of suites that were built: of those of others, which have no expansions, none is true.
+    The notes are true of suites that were built, which have expansions.
     """
-    of_note: dict[str, list[str]] = {}
+    models_of: dict[str, list[str]] = {}
     for result in results:
-        name, figures = result.model.name, result.capabilities.values()
-        if name in _NOTES and any(of.expansion.cases for of in figures):
-            models = of_note.setdefault(_NOTES[name], [])
+        name, capabilities = result.model.name, result.capabilities.values()
+        if name in _NOTES and any(figures.expansion.cases for figures in capabilities):
+            models = models_of.setdefault(_NOTES[name], [])
             models += [name] * (name not in models)
-    return [f"{', '.join(models)}: {note}" for note, models in of_note.items()]
+    return [f"{', '.join(models)}: {note}" for note, models in models_of.items()]
 
 
-def has_few(pairs: int) -> bool:
-    """Whether a capability's consistency rests on so few pairs that it is rough."""
+def has_few_pairs(pairs: int) -> bool:
+    """Whether a consistency rests on so few pairs that it is a rough figure."""
     return pairs < FEW_PAIRS
