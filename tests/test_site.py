@@ -22,7 +22,7 @@ from s2lct.leaderboard.models.endpoint import EndpointUse
 from s2lct.leaderboard.results.comparison import compare, shown_p
 from s2lct.leaderboard.results.standings import Leaderboard, Standing, collect
 from s2lct.leaderboard.results.write_results import write_result
-from s2lct.leaderboard.site.packed import SIGNS, packed_answers
+from s2lct.leaderboard.site.packed import BASE64, packed_answers
 from s2lct.leaderboard.site.site import build_site
 from s2lct.leaderboard.site.words import BETTER_WORDS, FEW_PAIRS_WORDS, LEAD_WORDS
 from s2lct.suite.capability_ids import _SUFFIXES, is_capability_id
@@ -402,13 +402,13 @@ def test_a_row_says_how_it_was_obtained_and_equal_names_are_told_apart(
 
 @given(st.lists(st.integers(0, 4), max_size=45))
 def test_packed_answers_are_read_as_they_were(labels: list[int]) -> None:
-    """As the page reads them: ten answers of five kinds in four signs."""
+    """As the page reads them: ten answers of five kinds in four characters."""
     said = packed_answers(np.array(labels, dtype=np.int64))
     answers: list[int] = []
     for place in range(0, len(said), 4):
         value = 0
         for sign in said[place : place + 4]:
-            value = value * 64 + SIGNS.index(sign)
+            value = value * 64 + BASE64.index(sign)
         answers += [value // 5**power % 5 for power in range(10)]
     assert answers[: len(labels)] == labels and not any(answers[len(labels) :])
 

@@ -1,4 +1,4 @@
-"""What is done with results: side by side, two compared, one held against bounds, all ranked."""
+"""The commands on results: report, compare, gate, and the leaderboard's build and check."""
 
 from __future__ import annotations
 
@@ -48,9 +48,8 @@ def report(
 ) -> list[Result]:
     """Put results side by side, best first, with examples.
 
-    Results on several suites, such as a built one and CheckList's cases, stand below each other,
-    the suite of the first result with its examples first. Every figure is computed from what the
-    model said of each case, whatever a result file says.
+    Results on several suites stand below each other; the suite of the first result comes first, and
+    has examples. Every figure is computed from the predictions, whatever a result file says.
     """
     from s2lct.files import write_text
     from s2lct.leaderboard.results.read_results import Suites, read_scored, result_files
@@ -60,18 +59,17 @@ def report(
     scored = [read_scored(path, suites) for path in result_files(results)]
     if html is not None:
         write_text(html, html_report(scored))
-    return [one.result for one in scored]
+    return [model.result for model in scored]
 
 
 class Compared(NamedTuple):
-    """The results of two files, how many cases both have, and comparisons by capability.
+    """The comparison of two results.
 
     Attributes:
         results: of the two files.
         cases: how many both have.
-        failures: by failure rates, a comparison a capability, and before several ``mean``.
-        consistency: the same by pairs of which both are right, for capabilities that have
-            contrasts which both models were asked.
+        failures: by failure rates, a comparison for each capability, and before several ``mean``.
+        consistency: the same by pairs of a case and its contrast, where both models were asked any.
     """
 
     results: tuple[Result, Result]
@@ -80,18 +78,18 @@ class Compared(NamedTuple):
     consistency: dict[str, Comparison]
 
     def as_json(self) -> dict[str, Any]:
-        """What a program is told; see docs/ci.md."""
+        """Its fields; see docs/ci.md."""
         return {
             "suite": self.results[0].suite.model_dump(),
             "models": [result.model.name for result in self.results],
             "cases": self.cases,
             "failure_rates": {
-                name: {"rates": list(one.rates), **one.as_json()}
-                for name, one in self.failures.items()
+                name: {"rates": list(test.rates), **test.as_json()}
+                for name, test in self.failures.items()
             },
             "consistency": {
-                name: {"shares": [1 - rate for rate in one.rates], **one.as_json()}
-                for name, one in self.consistency.items()
+                name: {"shares": [1 - rate for rate in test.rates], **test.as_json()}
+                for name, test in self.consistency.items()
             },
         }
 
@@ -106,33 +104,31 @@ def compare(
     """Say which differences between two models are real.
 
     Consistency and failure rates are tested, in the mean over the capabilities and in each of them.
-    Better is the model whose rate is lower, or whose consistency is higher, where the test shows
-    it; counts of cases stand beside, and decide nothing.
     """
     from s2lct.leaderboard.results import comparison
     from s2lct.leaderboard.results.read_results import Suites, check_one_suite, read_scored
 
     suites = Suites(suite)
-    read = {path: read_scored(path, suites) for path in (first, second)}
-    check_one_suite(read)
-    (one, before), (other, after) = read[first], read[second]
-    cases, *failed = comparison.paired(before, after)
+    scored = {path: read_scored(path, suites) for path in (first, second)}
+    check_one_suite(scored)
+    (result, outcomes), (other_result, others) = scored[first], scored[second]
+    cases, *failed = comparison.paired(outcomes, others)
     if not cases:
         raise ScoringError(
             f"{first} and {second} have no case in common",
             hint="score both on the same capabilities and kinds",
         )
     return Compared(
-        (one, other),
+        (result, other_result),
         len(cases),
         comparison.compare(cases, *failed),
-        comparison.compare(*comparison.paired_contrasts(before, after)),
+        comparison.compare(*comparison.paired_contrasts(outcomes, others)),
     )
 
 
 @dataclass(frozen=True)
 class Gate:
-    """What was held against what: files and their results, the new one first, and the checks."""
+    """The checks of a result, and the files and results that were compared, the new one first."""
 
     results: list[tuple[Path, Result]]
     checks: list[Check]
@@ -148,7 +144,7 @@ class Gate:
         return ", ".join(check.figure for check in self.checks if check.blind)
 
     def as_json(self) -> dict[str, Any]:
-        """What a program is told; see docs/ci.md."""
+        """Its fields; see docs/ci.md."""
         (file, result), *others = self.results
         return {
             "passed": self.passed,
@@ -192,8 +188,8 @@ def gate(
 ) -> Gate:
     """Pass or fail a model: bounds, and no worse than before.
 
-    Every figure is computed from the outcomes beside a result file. The exit status is 0 where all
-    checks pass, 1 where one fails, and 2 where nothing can be checked.
+    The exit status is 0 where all checks pass, 1 where one fails, and 2 where nothing can be
+    checked.
     """
     from s2lct.leaderboard.results import gate as gates
     from s2lct.leaderboard.results.read_results import (
@@ -206,22 +202,22 @@ def gate(
     try:
         if not (max or min or no_worse_than):
             raise ScoringError(
-                "nothing is asked of the result",
+                "there is nothing to check",
                 hint="add --max LC4=20, --max mean=30, --min consistency=60 or "
                 "--no-worse-than FILE",
             )
         files = [newest_result(path) for path in (result, no_worse_than) if path]
         suites = Suites(suite)
-        read = [(file, read_scored(file, suites)) for file in files]
-        check_one_suite(dict(read))
-        new = read[0][1]
+        scored = [(file, read_scored(file, suites)) for file in files]
+        check_one_suite(dict(scored))
+        new = scored[0][1]
         checks = gates.check_bounds(new.result, max, "max")
         checks += gates.check_bounds(new.result, min, "min")
-        checks += gates.check_no_worse(new, read[1][1]) if no_worse_than else []
+        checks += gates.check_no_worse(new, scored[1][1]) if no_worse_than else []
     except S2lctError as error:
         error.exit_status = 2
         raise
-    return Gate([(file, one.result) for file, one in read], checks)
+    return Gate([(file, model.result) for file, model in scored], checks)
 
 
 @command
@@ -256,15 +252,15 @@ def build_leaderboard(
     from s2lct.leaderboard.site.site import build_site
 
     agreeing = rescored_results(rescored) if rescored else frozenset()
-    collection = collect(results, load_suites(suite), agreeing)
-    for line in collection.skipped:
+    leaderboard = collect(results, load_suites(suite), agreeing)
+    for line in leaderboard.skipped:
         warnings.warn(f"left out {line}", S2lctWarning, stacklevel=2)
     places = {}
     if is_on_hub(results):
         places["results"] = results.partition("@")[0]
     if named := next(filter(is_on_hub, suite), ""):
         places["suite"] = named
-    return build_site(collection, out, **places)
+    return build_site(leaderboard, out, **places)
 
 
 @command

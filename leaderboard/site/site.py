@@ -1,4 +1,4 @@
-"""The leaderboard as one static page, with the same figures in files beside it."""
+"""The leaderboard as one page that needs no network, and its data in files beside it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from markupsafe import Markup
 
 from s2lct.files import check_folder_out, write_bytes
@@ -31,20 +30,21 @@ from s2lct.leaderboard.results.standings import (
     SuiteStandings,
     pairwise_tests,
 )
-from s2lct.leaderboard.scoring import statistics
 from s2lct.leaderboard.scoring.figures import (
     CHANCE_WORDS,
     CONSISTENCY_WORDS,
     MEAN_WORDS,
     RANDOM,
+    OverallFigures,
     Reference,
     chance_corrected,
     chance_of,
     pairs_of,
     passing_expansions,
 )
+from s2lct.leaderboard.scoring.statistics import INTERVAL_WORDS, by_name
 from s2lct.leaderboard.site.examples import cut
-from s2lct.leaderboard.site.packed import packed_answers, packed_tests
+from s2lct.leaderboard.site.packed import BASE64, packed_answers, packed_tests
 from s2lct.leaderboard.site.report import capability_words, one_label_of
 from s2lct.leaderboard.site.words import (
     BEST_CONSTANT,
@@ -56,6 +56,7 @@ from s2lct.leaderboard.site.words import (
     notes_on,
 )
 from s2lct.plain_text import as_csv, plain
+from s2lct.suite.cases import Case
 from s2lct.suite.tables import CONTRAST
 from s2lct.tables import page_templates
 
@@ -65,145 +66,149 @@ TABLES = ("leaderboard.csv", "leaderboard.json", "leaderboard.parquet")
 _KEY_LENGTH = 12
 _SCRIPTS = ("basics", "plots", "address", "board", "details", "comparison", "pages")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_LONGEST_SHOWN = 300
-_DIGITS = 7
-# The same for all models of a suite, and told once there.
-_OF_SUITE = ("suite_version", "suite_fingerprint", "cases", "best_constant")
-_OF_CAPABILITY = ("", "_ci_low", "_ci_high", "_seeds", "_expansions", "_consistency")
+_MAX_TEXT_SHOWN = 300
+_DECIMALS = 7
+# Equal for all models of a suite, so that the page has them once.
+_SUITE_COLUMNS = ("suite_version", "suite_fingerprint", "cases", "best_constant")
+_CAPABILITY_SUFFIXES = ("", "_ci_low", "_ci_high", "_seeds", "_expansions", "_consistency")
 
 
 def build_site(
-    collection: Leaderboard,
+    leaderboard: Leaderboard,
     out: Path,
     results: str = "ORG/s2lct-results",
     suite: str = "ORG/s2lct",
 ) -> tuple[SuiteStandings, ...]:
     """Write index.html and the files beside it; return the standings, suite by suite.
 
-    leaderboard.csv, .json and .parquet have a row a model. The page is written last; the same
-    results give the same bytes. It tells whoever wants to hand in a result to score on ``suite``
-    and to publish to ``results``.
+    leaderboard.csv, .json and .parquet have a row for each model; the same results give the same
+    bytes. The page says to score models on ``suite`` and to hand in results to ``results``.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     check_folder_out(out, "--out")
     out.mkdir(parents=True, exist_ok=True)
-    rows = flat_rows(collection.suites)
+    rows = flat_rows(leaderboard.suites)
     table = io.BytesIO()
-    text = as_csv([rows[0], *(row.values() for row in rows)], end="\r\n")
     pq.write_table(pa.Table.from_pylist(rows), table)
-    written = json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
-    contents = (text.encode(), written.encode(), table.getvalue())
+    contents = (
+        as_csv([rows[0], *(row.values() for row in rows)], end="\r\n").encode(),
+        f"{json.dumps(rows, indent=1, ensure_ascii=False)}\n".encode(),
+        table.getvalue(),
+    )
     for name, content in zip(TABLES, contents, strict=True):
         write_bytes(out / name, content)
-    submit = (
+    how_to_submit = (
         f"s2lct score ORG/MODEL --suite {suite} --out results/\n"
         f"s2lct publish results results/*.json --to {results} --create-pr"
     )
-    write_bytes(out / PAGE, page(collection.suites, submit).encode())
-    return collection.suites
+    write_bytes(out / PAGE, page(leaderboard.suites, how_to_submit).encode())
+    return leaderboard.suites
 
 
 # The files beside the page
 
 
-def flat_rows(standings: Sequence[SuiteStandings]) -> list[dict[str, Any]]:
-    """A row a model and suite, and behind a suite's models one for each reference.
+def flat_rows(boards: Sequence[SuiteStandings]) -> list[dict[str, Any]]:
+    """A row for each model and suite, and behind a suite's models one for each reference.
 
     Rates are in [0, 1], None where there is none. References are of the kind ``reference`` and
     have no rank. Capabilities that only some suites have are None elsewhere.
     """
     rows: list[dict[str, Any]] = []
-    for one in standings:
-        least = chance_of(one.references)[1]
+    for board in boards:
+        least_rate = chance_of(board.references)[1]
         suite = {
-            "suite_version": one.suite.version,
-            "suite_fingerprint": one.suite.fingerprint,
-            "cases": len(one.suite.cases),
-            "best_constant": least,
+            "suite_version": board.suite.version,
+            "suite_fingerprint": board.suite.fingerprint,
+            "cases": len(board.suite.cases),
+            "best_constant": least_rate,
         }
-        rows += [suite | _of_model(of) for of in one.standings]
-        rows += [suite | _of_reference(*of, least) for of in one.references.items()]
+        rows += [suite | _model_row(standing) for standing in board.standings]
+        for name, reference in board.references.items():
+            rows.append(suite | _reference_row(name, reference, least_rate))
     columns = dict.fromkeys(name for row in rows for name in row)
     return [{name: row.get(name) for name in columns} for row in rows]
 
 
-def _of_model(of: Standing) -> dict[str, Any]:
-    result, outcomes = of.scored
-    model, overall, share = result.model, result.overall, result.overall.consistency
-    label, of_label = one_label_of(result) or (None, None)
-    rate = overall.failure_rate
-    answered = overall.answered if overall.refusals or overall.unreadable else rate
+def _model_row(standing: Standing) -> dict[str, Any]:
+    result, outcomes = standing.scored
+    model, overall = result.model, result.overall
+    label, label_share = one_label_of(result) or (None, None)
+    is_silent = overall.refusals or overall.unreadable
+    answered = overall.answered if is_silent else overall.failure_rate
     row = {
         "kind": "model",
-        "rank_low": of.rank[0],
-        "rank_high": of.rank[1],
+        "rank_low": standing.rank[0],
+        "rank_high": standing.rank[1],
         "model": model.name,
         "revision": model.revision,
         "options": stands_apart(model) or None,
-        "consistency_macro": share.macro if share else None,
-        "consistency_macro_ci_low": share.macro_ci[0] if share else None,
-        "consistency_macro_ci_high": share.macro_ci[1] if share else None,
-        "consistency_micro": share.micro if share else None,
-        "consistency_right": share.right if share else None,
-        "consistency_pairs": share.pairs if share else None,
-        "failure_rate_macro": rate.macro,
-        "failure_rate_macro_ci_low": rate.macro_ci[0],
-        "failure_rate_macro_ci_high": rate.macro_ci[1],
-        "failure_rate_micro": rate.micro,
-        "failures": rate.failures,
+        **_overall_columns(overall),
         "chance_corrected": overall.chance_corrected,
     }
     for name, figures in result.capabilities.items():
         kinds = (
-            kind.failure_rate if kind.cases else None for kind in (figures.seed, figures.expansion)
+            rate.failure_rate if rate.cases else None for rate in (figures.seed, figures.expansion)
         )
-        right = figures.consistency.share if figures.consistency else None
-        row |= _rates(name, figures.all.failure_rate, *figures.all.ci, *kinds, right)
+        consistency = figures.consistency.share if figures.consistency else None
+        rates = (figures.all.failure_rate, *figures.all.ci, *kinds, consistency)
+        row |= _capability_columns(name, *rates)
     return row | {
-        "pass_to_fail": sum(one.pass_to_fail for one in result.capabilities.values()),
+        "pass_to_fail": sum(figures.pass_to_fail for figures in result.capabilities.values()),
         "passing_expansions": len(passing_expansions(outcomes.cases, outcomes.failed)),
         "refusals": overall.refusals,
         "unreadable": overall.unreadable,
         "answered_failure_rate_macro": answered.macro if answered else None,
         "one_answer": label,
-        "one_answer_share": of_label,
+        "one_answer_share": label_share,
         "parameters": model.parameters,
         "licence": " ".join((model.licence or "").lower().split()) or None,
         "date": result.date,
-        "obtained": of.obtained,
+        "obtained": standing.obtained,
         "endpoint": model.endpoint.url if model.endpoint else None,
         "label_rule": model.label_rule,
         "weights_sha256": model.weights_sha256,
-        "result_sha256": of.sha256,
+        "result_sha256": standing.sha256,
     }
 
 
-def _of_reference(name: str, reference: Reference, least: float) -> dict[str, Any]:
-    row = {
-        "kind": "reference",
-        "model": name,
-        "consistency_macro": reference.consistency.macro if reference.consistency else None,
-        "consistency_micro": reference.consistency.micro if reference.consistency else None,
-        "failure_rate_macro": reference.failure_rate.macro,
-        "failure_rate_micro": reference.failure_rate.micro,
-        "chance_corrected": chance_corrected(reference.failure_rate.macro, least),
-    }
-    for capability, of in reference.capabilities.items():
-        kinds = (of.get("seed"), of.get("expansion"), of.get("consistency"))
-        row |= _rates(capability, of["all"], None, None, *kinds)
+def _reference_row(name: str, reference: Reference, least_rate: float) -> dict[str, Any]:
+    corrected = chance_corrected(reference.failure_rate.macro, least_rate)
+    row = {"kind": "reference", "model": name, **_overall_columns(reference)}
+    row["chance_corrected"] = corrected
+    for capability, rates in reference.capabilities.items():
+        kinds = (rates.get("seed"), rates.get("expansion"), rates.get("consistency"))
+        row |= _capability_columns(capability, rates["all"], None, None, *kinds)
     return row
 
 
-def _rates(name: str, *rates: float | None) -> dict[str, float | None]:
-    return dict(zip((f"{name}{suffix}" for suffix in _OF_CAPABILITY), rates, strict=True))
+def _overall_columns(figures: OverallFigures | Reference) -> dict[str, Any]:
+    """Consistency and failure rate of all capabilities together; references have no counts."""
+    consistency, rate = figures.consistency, figures.failure_rate
+    columns: dict[str, Any] = {}
+    for name, figure in (("consistency", consistency), ("failure_rate", rate)):
+        low, high = getattr(figure, "macro_ci", (None, None))
+        columns[f"{name}_macro"] = figure.macro if figure else None
+        columns |= {f"{name}_macro_ci_low": low, f"{name}_macro_ci_high": high}
+        columns[f"{name}_micro"] = figure.micro if figure else None
+        if name == "consistency":
+            columns["consistency_right"] = getattr(figure, "right", None)
+            columns["consistency_pairs"] = getattr(figure, "pairs", None)
+    columns["failures"] = getattr(rate, "failures", None)
+    return columns
+
+
+def _capability_columns(name: str, *rates: float | None) -> dict[str, float | None]:
+    columns = (f"{name}{suffix}" for suffix in _CAPABILITY_SUFFIXES)
+    return dict(zip(columns, rates, strict=True))
 
 
 # The page
 
 
-def page(standings: Sequence[SuiteStandings], submit: str = "") -> str:
+def page(boards: Sequence[SuiteStandings], how_to_submit: str = "") -> str:
     """The page: it needs no network and no file beside it, except to download them."""
     environment = page_templates("s2lct.leaderboard.site").overlay(
         keep_trailing_newline=True, trim_blocks=False, lstrip_blocks=False
@@ -216,6 +221,7 @@ def page(standings: Sequence[SuiteStandings], submit: str = "") -> str:
         "title": TITLE,
         "labels": list(LABELS),
         "said": list(PREDICTED),
+        "base64": BASE64,
         "files": TABLES,
         "level": LEVEL,
         "words": {
@@ -228,12 +234,12 @@ def page(standings: Sequence[SuiteStandings], submit: str = "") -> str:
         },
         "few": {"pairs": FEW_PAIRS, "sign": FEW_PAIRS_SIGN, "words": FEW_PAIRS_WORDS},
         "obtained": OBTAINED,
-        "submit": submit,
-        "suites": [_suite_data(one) for one in standings],
+        "submit": how_to_submit,
+        "suites": [_suite_data(board) for board in boards],
     }
-    contrasts = any(one.suite.contrasts for one in standings)
-    words = [*[CONSISTENCY_WORDS, LEAD_WORDS] * contrasts, MEAN_WORDS]
-    words += [statistics.INTERVAL_WORDS, CHANCE_WORDS]
+    has_contrasts = any(board.suite.contrasts for board in boards)
+    words = [*[CONSISTENCY_WORDS, LEAD_WORDS] * has_contrasts]
+    words += [MEAN_WORDS, INTERVAL_WORDS, CHANCE_WORDS]
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     # Nothing that could end a script element: text of models and cases is anybody's.
     for letter in "<>&\u2028\u2029":
@@ -248,122 +254,137 @@ def page(standings: Sequence[SuiteStandings], submit: str = "") -> str:
     )
 
 
-def _suite_data(one: SuiteStandings) -> dict[str, Any]:
-    cases, names = one.suite.cases, one.capabilities
-    words = capability_words(names)
-    number_of = {name: number for number, name in enumerate(names)}
-    seed_number = {case.id: n for n, case in enumerate(cases) if case.kind == "seed"}
-    of_name = statistics.by_name(cases)
-    own, contrasts = pairs_of(cases, one.suite.contrasts, CONTRAST)
-    with_contrast = set(own.tolist())
-    pairs = Counter(cases[number].capability for number in with_contrast)
-    failures, consistency = pairwise_tests(one), pairwise_tests(one, consistency=True)
-    rows = flat_rows([one])
-    columns = [name for name in rows[0] if name not in _OF_SUITE]
-    results = [of.scored.result for of in one.standings]
+def _suite_data(board: SuiteStandings) -> dict[str, Any]:
+    """What the page has of a suite, its cases and its models."""
+    suite, names = board.suite, board.capabilities
+    rows = flat_rows([board])
+    columns = [name for name in rows[0] if name not in _SUITE_COLUMNS]
+    values = [_row_values(row, columns) for row in rows]
+    results = [standing.scored.result for standing in board.standings]
     shown = ShownNames(results)
     # Of the board's own names first, then of those that stand for something whoever submits.
-    names_here = [result.model.name for result in results]
-    like = look_alikes([*names_here, *BUILT_IN, *one.references])
+    look_like = look_alikes(
+        [*(result.model.name for result in results), *BUILT_IN, *board.references]
+    )
     days = sorted(result.date[:10] for result in results)
+    case_numbers, contrast_numbers = pairs_of(suite.cases, suite.contrasts, CONTRAST)
+    models = [
+        {
+            "key": standing.sha256[:_KEY_LENGTH],
+            "row": row,
+            **_model_data(standing, names),
+            "added": shown(result).removeprefix(result.model.name),
+            "resembles": look_like.get(result.model.name),
+            "note": next(iter(notes_on([result])), None),
+        }
+        for standing, result, row in zip(board.standings, results, values, strict=False)
+    ]
     return {
-        "id": one.suite.fingerprint[:_KEY_LENGTH],
-        "name": cut(public_suite_name(one.suite.name)),
-        "version": one.suite.version,
-        "fingerprint": one.suite.fingerprint,
+        "id": suite.fingerprint[:_KEY_LENGTH],
+        "name": cut(public_suite_name(suite.name)),
+        "version": suite.version,
+        "fingerprint": suite.fingerprint,
         "days": " to ".join(dict.fromkeys((days[0], days[-1]))),
         "notes": notes_on(results),
-        "capabilities": [
-            {
-                "id": name,
-                # A case that has a contrast, if any has.
-                "example": next((n for n in of_name[name] if n in with_contrast), of_name[name][0]),
-                "cases": len(of_name[name]),
-                "pairs": pairs.get(name),
-            }
-            | asdict(words[name])
-            for name in names
-        ],
-        "cases": {
-            "id": [case.id for case in cases],
-            "text": [cut(case.text) for case in cases],
-            "capability": [number_of[case.capability] for case in cases],
-            "seed": [seed_number.get(case.seed_id, -1) for case in cases],
-            "passes": [sorted(case.passes) for case in cases],
-            "inserted": [[cut(word) for word in case.inserted] for case in cases],
-        },
+        "capabilities": _capabilities_data(suite.cases, names, case_numbers.tolist()),
+        "cases": _cases_data(suite.cases, names),
         # In the order in which models were asked, behind the cases.
         "contrasts": {
-            "case": own[np.argsort(contrasts)].tolist(),
-            "text": [cut(case.text) for case in one.suite.contrasts],
-            "passes": [sorted(case.passes) for case in one.suite.contrasts],
+            "case": case_numbers[contrast_numbers.argsort()].tolist(),
+            "text": [cut(case.text) for case in suite.contrasts],
+            "passes": [sorted(case.passes) for case in suite.contrasts],
         },
         "columns": columns,
-        "models": [
-            {"key": of.sha256[:_KEY_LENGTH], "row": _row_data(row, columns)}
-            | _model_data(of, names)
-            | {
-                "added": shown(result).removeprefix(result.model.name),
-                "resembles": like.get(result.model.name),
-                "note": next(iter(notes_on([result])), None),
-            }
-            for of, result, row in zip(one.standings, results, rows, strict=False)
-        ],
-        "references": [{"row": _row_data(row, columns)} for row in rows[len(one.standings) :]],
-        "chance": chance_of(one.references)[0],
+        "models": models,
+        "references": [{"row": row} for row in values[len(models) :]],
+        "chance": chance_of(board.references)[0],
         "random": RANDOM,
         "tests": {
-            "models": min(len(one.standings), MAX_TESTED_MODELS),
-            "failures": packed_tests(failures),
-            "consistency": packed_tests(consistency),
+            "models": min(len(models), MAX_TESTED_MODELS),
+            "failures": packed_tests(pairwise_tests(board)),
+            "consistency": packed_tests(pairwise_tests(board, consistency=True)),
         },
     }
 
 
-def _row_data(row: Mapping[str, Any], columns: Sequence[str]) -> list[Any]:
-    """A row as the page has it: no more digits than it shows, and no text without end."""
+def _capabilities_data(
+    cases: Sequence[Case], names: Sequence[str], with_contrast: Sequence[int]
+) -> list[dict[str, Any]]:
+    """Capabilities in words, with the number of an example: of a case with a contrast, if any."""
+    words, numbers_of = capability_words(names), by_name(cases)
+    has_contrast = set(with_contrast)
+    pairs = Counter(cases[number].capability for number in has_contrast)
     return [
-        round(value, _DIGITS)
-        if isinstance(value := row[name], float)
-        else plain(value, _LONGEST_SHOWN)
-        if isinstance(value, str)
-        else value
-        for name in columns
+        {
+            "id": name,
+            "example": next(
+                (n for n in numbers_of[name] if n in has_contrast), numbers_of[name][0]
+            ),
+            "cases": len(numbers_of[name]),
+            "pairs": pairs.get(name),
+            **asdict(words[name]),
+        }
+        for name in names
     ]
 
 
-def _model_data(of: Standing, names: Sequence[str]) -> dict[str, Any]:
-    """What the page says of a model and the tables do not."""
-    result, outcomes = of.scored
-    overall, figures = result.overall, [result.capabilities[name] for name in names]
-    shares = [one.consistency for one in figures]
-    data = {
+def _cases_data(cases: Sequence[Case], names: Sequence[str]) -> dict[str, list[Any]]:
+    """Cases, column by column; capabilities and seeds by number."""
+    number_of = {name: number for number, name in enumerate(names)}
+    seed_number = {case.id: n for n, case in enumerate(cases) if case.kind == "seed"}
+    return {
+        "id": [case.id for case in cases],
+        "text": [cut(case.text) for case in cases],
+        "capability": [number_of[case.capability] for case in cases],
+        "seed": [seed_number.get(case.seed_id, -1) for case in cases],
+        "passes": [sorted(case.passes) for case in cases],
+        "inserted": [[cut(word) for word in case.inserted] for case in cases],
+    }
+
+
+def _row_values(row: Mapping[str, Any], columns: Sequence[str]) -> list[Any]:
+    """A row as the page has it: no more digits than it shows, and no text without end."""
+    values: list[Any] = []
+    for name in columns:
+        value = row[name]
+        if isinstance(value, float):
+            value = round(value, _DECIMALS)
+        elif isinstance(value, str):
+            value = plain(value, _MAX_TEXT_SHOWN)
+        values.append(value)
+    return values
+
+
+def _model_data(standing: Standing, names: Sequence[str]) -> dict[str, Any]:
+    """What the page has of a model and the tables have not."""
+    result, outcomes = standing.scored
+    overall, capabilities = result.overall, [result.capabilities[name] for name in names]
+    consistencies = [figures.consistency for figures in capabilities]
+    data: dict[str, Any] = {
         "said": packed_answers(outcomes.labels),
         "consistencies": [
-            share and [round(value, _DIGITS) for value in (share.share, *share.ci)]
-            for share in shares
+            share and [round(value, _DECIMALS) for value in (share.share, *share.ci)]
+            for share in consistencies
         ],
-        # How many cases were refused and cannot be read, and the failure rate of the others.
-        "silent": [
-            [overall.refusals, overall.unreadable, overall.answered and overall.answered.macro],
-            *(
-                [one.refusals, one.unreadable, one.answered and one.answered.failure_rate]
-                for one in figures
-            ),
-        ]
-        if overall.refusals or overall.unreadable
-        else None,
-        "hub": hub_page(result.model),
     }
-    return {name: value for name, value in data.items() if value is not None}
+    if overall.refusals or overall.unreadable:
+        # How many cases were refused and cannot be read, and the failure rate of the others.
+        rates = [overall.answered.macro if overall.answered else None]
+        rates += [of.answered.failure_rate if of.answered else None for of in capabilities]
+        data["silent"] = [
+            [figures.refusals, figures.unreadable, rate]
+            for figures, rate in zip((overall, *capabilities), rates, strict=True)
+        ]
+    if hub := hub_page(result.model):
+        data["hub"] = hub
+    return data
 
 
 def hub_page(model: ModelRecord) -> str | None:
     """The address of a model on the Hub that HF_ENDPOINT names; None for one that is not there.
 
-    A model was loaded from the Hub where it has an owner and a commit: folders, word lists and what
-    answers behind an address have no commit. What an endpoint or a file of predictions calls itself
-    says nothing of the Hub's model of that name.
+    A model was loaded from the Hub if it has an owner and a commit: folders and word lists have no
+    commit. What an endpoint or a file of predictions calls itself says nothing of the Hub's models.
     """
     from huggingface_hub.constants import ENDPOINT
 
