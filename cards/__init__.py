@@ -18,11 +18,12 @@ _HUB_LICENCES = words(
 _NOT_STATED = ("", "not stated", "none stated by its authors", "unknown")
 _ORIGINS = {
     "masked": "have words of a masked language model",
-    "synonym": "have synonyms of these from WordNet",
     "phrase": "a phrase that reviewers write",
     "attested": "are their author's own sentence, which was shortened for the seed",
 }
 _SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M"}
+_ALL = "all"
+_SPLIT = "test"
 
 
 def render_dataset_card(
@@ -42,19 +43,66 @@ def render_dataset_card(
         suite=suite,
         examples=examples,
         repo=repo,
-        licence=hub_licence(suite["corpus"]["licence"]),
-        size_category=size_category(sum(file["rows"] for file in suite["files"].values())),
-        origins=_origins(suite["files"].values()),
+        metadata=dataset_metadata(suite),
+        origins=_origins_in_words(suite["files"].values()),
     )
 
 
-def _origins(files: Iterable[Mapping[str, Any]]) -> str:
-    """How many expansions are of which origin, in words; empty if that is not known."""
-    found: Counter[str] = Counter()
+def dataset_metadata(suite: Mapping[str, Any]) -> str:
+    """The YAML of a suite's README: a config for each capability, and one of them all."""
+    from huggingface_hub import DatasetCardData
+
+    files, licence = suite["files"], hub_licence(suite["corpus"]["licence"])
+    rows = sum(file["rows"] for file in files.values())
+    every = {"sha256": suite["fingerprint"], "path": "data/*/test-*.parquet", "rows": rows}
+    every |= {of: sum(file[of] for file in files.values()) for of in ("bytes", "memory")}
+    of_config = {_ALL: ("every capability", every)} | {
+        capability["id"]: (capability["title"], files[capability["id"]])
+        for capability in suite["capabilities"]
+        if capability["id"] in files
+    }
+    configs = [
+        {
+            "config_name": name,
+            "default": name == _ALL,
+            "version": suite["version"],
+            # Another build has another description, so that `datasets` loads it anew.
+            "description": f"{title}, rows {file['sha256'][:12]}",
+            "data_files": [{"split": _SPLIT, "path": file["path"]}],
+        }
+        for name, (title, file) in of_config.items()
+    ]
+    sizes = [
+        {
+            "config_name": name,
+            "splits": [{"name": _SPLIT, "num_bytes": file["memory"], "num_examples": file["rows"]}],
+            "download_size": file["bytes"],
+            "dataset_size": file["memory"],
+        }
+        for name, (_, file) in of_config.items()
+    ]
+    metadata = DatasetCardData(
+        pretty_name="S2LCT",
+        language=["en"],
+        task_categories=["text-classification"],
+        task_ids=["sentiment-classification"],
+        size_categories=[size_category(rows)],
+        tags=["behavioural-testing", "sentiment-analysis", "s2lct"],
+        license=licence,
+        license_name="see-source-and-licence" if licence == "other" else None,
+        configs=configs,
+        dataset_info=sizes,
+    )
+    return f"{metadata.to_yaml()}\n"
+
+
+def _origins_in_words(files: Iterable[Mapping[str, Any]]) -> str:
+    """How many expansions are of which origin; empty if that is not known."""
+    counts: Counter[str] = Counter()
     for file in files:
-        found.update(file.get("origins", {}))
-    said = [f"{found[name]:,} {words}" for name, words in _ORIGINS.items() if found[name]]
-    return " and ".join([", ".join(said[:-1])] * bool(said[:-1]) + said[-1:])
+        counts.update(file.get("origins", {}))
+    parts = [f"{counts[name]:,} {words}" for name, words in _ORIGINS.items() if counts[name]]
+    return " and ".join([", ".join(parts[:-1])] * bool(parts[:-1]) + parts[-1:])
 
 
 def markdown(text: str) -> str:

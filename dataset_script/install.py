@@ -16,6 +16,7 @@ from typing import Annotated
 
 import typer
 
+from s2lct.cards import dataset_metadata
 from s2lct.command import command
 from s2lct.errors import SuiteError
 from s2lct.files import files_in, is_folder, locked, named_path, whole_folder, write_text
@@ -127,15 +128,14 @@ def _load(suite: WrittenSuite, work: Path, ready: Path, advance: Bar) -> None:
     import datasets
 
     folder, cache = work / "suite" / NAME, work / "cache"
-    paths = {name: suite.described["files"][name]["path"] for name in suite.rows}
-    for path in (SUITE_FILE, *paths.values()):
+    for path in (SUITE_FILE, *(file["path"] for file in suite.described["files"].values())):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(suite.folder / path, folder / path)
-    _write_card(folder / "README.md", paths, suite.version)
+    write_text(folder / "README.md", f"---\n{dataset_metadata(suite.described)}---\n")
     shown = not datasets.are_progress_bars_disabled()
     datasets.disable_progress_bars()
     try:
-        for config in (*paths, ALL):
+        for config in (*suite.rows, ALL):
             advance(1, config)
             datasets.load_dataset(str(folder), config, split=SPLIT, cache_dir=str(cache))
     finally:
@@ -143,24 +143,6 @@ def _load(suite: WrittenSuite, work: Path, ready: Path, advance: Bar) -> None:
             datasets.enable_progress_bars()
     for made in (cache / NAME, folder):
         shutil.copytree(made, ready, dirs_exist_ok=True)
-
-
-def _write_card(card: Path, paths: dict[str, str], version: str) -> None:
-    """The YAML that names configs and their version for `datasets`."""
-    import yaml
-
-    files: dict[str, list[str]] = {ALL: list(paths.values())}
-    files |= {name: [path] for name, path in paths.items()}
-    configs = [
-        {
-            "config_name": name,
-            "version": version,
-            "data_files": [{"split": SPLIT, "path": of_config}],
-            "default": name == ALL,
-        }
-        for name, of_config in files.items()
-    ]
-    write_text(card, f"---\n{yaml.safe_dump({'configs': configs}, sort_keys=False)}---\n")
 
 
 def _prime_metric(work: Path) -> None:
