@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from s2lct.analysis.commands import coverage, models, suites
-from s2lct.analysis.reproduce import commands as reproducing
 from s2lct.cli.console import console, note, show
 from s2lct.cli.options import Panel
 from s2lct.files import folder_name
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from s2lct.analysis.coverage.measure import Measured
     from s2lct.analysis.diversity import Diversity
     from s2lct.analysis.explain.report import ExplanationFile
-    from s2lct.analysis.reproduce.runner import PaperTable
     from s2lct.analysis.retrain import Matrix
     from s2lct.analysis.study import StudyResult
 
@@ -106,19 +104,6 @@ def show_masks(found: Masks, *, model: str, out: Path) -> None:
 def show_diversity(measured: Diversity) -> None:
     """Measures of the suite beside those of other sources."""
     console.print(measured.table())
-
-
-@JUDGING.shows(
-    reproducing.reproduce,
-    "s2lct reproduce s2lct-table3 --model embedded-3class --suite dist/s2lct --out tables/",
-    "s2lct reproduce mncover-table1 --model embedded-2class --reference embedded \\\n"
-    "    --checklist sentiment_mft.jsonl.gz --out tables/",
-)
-def show_reproduced(made: list[PaperTable], *, out: Path) -> None:
-    """The paper's table."""
-    for table in made:
-        console.print(table.table())
-    show(f"Written to {out}")
 
 
 @STUDY.shows(suites.export_study, "s2lct study export dist/s2lct --out study/", name="export")

@@ -34,7 +34,6 @@ _MODULES = {
     "leaderboard.integrations.callback": ("CapabilityCallback",),
     "analysis.commands.coverage": ("coverage", "masks"),
     "analysis.commands.models": ("explain", "retrain"),
-    "analysis.reproduce.commands": ("reproduce",),
     "analysis.commands.suites": ("diversity", "export_study", "import_annotations"),
     "dataset_script.dataset": ("publish_dataset",),
     "dataset_script.install": ("install",),

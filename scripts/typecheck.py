@@ -14,6 +14,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("analysis", "builder", "cards", "cli", "dataset_script", "leaderboard", "suite")
+SCRIPTS = ("scripts", "papers")
+"""Folders of scripts, which are no package."""
 
 
 def package_of_links(parent: Path) -> Path:
@@ -32,9 +34,10 @@ if __name__ == "__main__":
     package = package_of_links(links)
     sys.exit(
         subprocess.run(
-            [sys.executable, "-m", "mypy", str(package), "scripts", *sys.argv[1:]],
+            [sys.executable, "-m", "mypy", str(package), *SCRIPTS, *sys.argv[1:]],
             cwd=ROOT,
-            env=os.environ | {"MYPYPATH": os.pathsep.join(map(str, (links, ROOT / "scripts")))},
+            env=os.environ
+            | {"MYPYPATH": os.pathsep.join([str(links), *(str(ROOT / f) for f in SCRIPTS)])},
             check=False,
         ).returncode
     )

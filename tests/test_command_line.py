@@ -268,18 +268,10 @@ def test_progress_is_a_line_now_and_then_where_there_is_no_terminal(
     assert (shown.splitlines() == [*lines, "reading: 7"]) is not is_terminal
 
 
-TABLE = "s2lct-explanations"
-
-
 @pytest.mark.parametrize(
     ("words", "package", "extra"),
     [
         ("explain embedded-3class --suite SUITE --out OUT/x.json", "captum", "analysis"),
-        (
-            f"reproduce {TABLE} --model embedded-3class --suite SUITE --out OUT",
-            "captum",
-            "analysis",
-        ),
         ("retrain embedded-3class --on LC4 --suite SUITE --out OUT", "accelerate", "analysis"),
         ("retrain embedded-3class --on LC4 --suite SUITE --out OUT", "sklearn", "analysis"),
         ("diversity SUITE", "sacrebleu", "analysis"),

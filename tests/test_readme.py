@@ -44,7 +44,7 @@ SKIPPED = {
     r"--base-url|--llm|CHAT": "needs a server or a language model",
     r"predicted\.csv|mine\.json": "needs what a reader's own stack wrote",
     r"^s2lct build": "takes minutes; the suite is there",
-    r"^s2lct (coverage|masks|retrain|reproduce|explain|curate|study|diversity)": (
+    r"^s2lct (coverage|masks|retrain|explain|curate|study|diversity)": (
         "takes minutes; tried by tests of its own"
     ),
     r"explanations|retrained/|tables/": "needs what was left out above",

@@ -51,7 +51,7 @@ def test_a_source_archive_holds_docs_and_tests_and_an_index_would_show_it(archiv
         member = archive.extractfile(f"s2lct-{s2lct.__version__}/PKG-INFO")
         assert member is not None
         described = email.message_from_bytes(member.read())
-    for folder in ("docs", "tests", "scripts", "benchmarks"):
+    for folder in ("docs", "papers", "tests", "scripts", "benchmarks"):
         for path in (ROOT / folder).rglob("*"):
             if path.is_file() and path.suffix not in (".pyc", ".partial"):
                 assert str(path.relative_to(ROOT)) in names

@@ -39,7 +39,7 @@ LEAST_SIMILARITY = 0.8
 TRIES = 5
 """Failures that end an original's turn; the paper names no number."""
 _TABLES: dict[str, Any] = yaml.safe_load(
-    Path(__file__).with_name("augment.yaml").read_text(encoding="utf-8")
+    Path(__file__).with_name("augmentation.yaml").read_text(encoding="utf-8")
 )
 CONTRACTIONS, NUMBER_WORDS = _TABLES["contractions"], _TABLES["number_words"]
 HOMOGLYPHS, QWERTY_NEIGHBOURS = _TABLES["homoglyphs"], _TABLES["qwerty_neighbours"]

@@ -1,0 +1,224 @@
+"""What the scripts share: their options, random choices of cases, and Markdown tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, wraps
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from pydantic import TypeAdapter
+
+from s2lct.analysis.coverage.criteria import Coverage, build_metrics
+from s2lct.analysis.coverage.encoder import EncoderModel, Text, load_encoder
+from s2lct.analysis.coverage.masks import Masks
+from s2lct.analysis.coverage.measure import Reference, key_of_text, read_reference
+from s2lct.analysis.coverage.wimask import learn_masks
+from s2lct.analysis.kept import kept
+from s2lct.builder.capabilities.files import cases_beside
+from s2lct.cli.console import error_console, errors_shown, warnings_shown
+from s2lct.identity import content_id, fingerprint_of, shuffle_key
+from s2lct.labels import LABELS
+from s2lct.progress import shown_bars
+from s2lct.suite.cases import Case, SuiteCases
+from s2lct.suite.other_suites import read_checklist
+
+Models = Annotated[
+    list[str],
+    typer.Option(
+        "--model", help="embedded-2class, embedded-3class, a folder or a Hub id; may be repeated."
+    ),
+]
+Suite = Annotated[str, typer.Option(help="Folder or Hub id of an S²LCT suite.")]
+CheckLists = Annotated[
+    list[Path],
+    typer.Option("--checklist", help="CheckList's cases as JSON lines; may be repeated."),
+]
+ReferenceCorpus = Annotated[
+    str, typer.Option(help="Corpus that the model was trained on: sst:PATH, csv:PATH …")
+]
+ReferenceCases = Annotated[
+    int | None, typer.Option(min=2, help="Only this many random sentences of the reference.")
+]
+MasksFile = Annotated[
+    Path | None,
+    typer.Option(help="Masks that `s2lct masks` wrote; learned in one epoch if not given."),
+]
+Limit = Annotated[int | None, typer.Option(min=2, help="Most cases of a capability or test.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of every random choice.")]
+LabelMap = Annotated[
+    str | None, typer.Option(help="What the classes mean: LABEL_0=negative,LABEL_1=positive.")
+]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda …")]
+
+METRICS = ("cover", "mncover")
+HELD_OUT_SHARE = 10
+"""One text in ten tests masks that are learned from the others."""
+Cell = str | int | float | None
+T = TypeVar("T")
+
+
+def run(main: Callable[..., None]) -> None:
+    """Run a script's function on its command line; mistakes of the user end in one message."""
+
+    @wraps(main)
+    def command(**options: Any) -> None:
+        with errors_shown(), warnings_shown(), shown_bars(error_console):
+            main(**options)
+
+    typer.run(command)
+
+
+def print_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    notes: Iterable[str] = (),
+    *,
+    digits: int = 1,
+) -> None:
+    """Print a Markdown table with its title above and notes below.
+
+    Args:
+        title: what the table shows.
+        columns: the heads.
+        rows: one cell a column; None leaves a cell empty.
+        notes: paragraphs that say what was measured and how to read it.
+        digits: of decimal numbers, behind the point.
+    """
+
+    def shown(cell: Cell) -> str:
+        if isinstance(cell, float):
+            return f"{cell:.{digits}f}"
+        return f"{cell:,}" if isinstance(cell, int) else (cell or "").replace("|", "\\|")
+
+    texts = {number for row in rows for number, cell in enumerate(row) if isinstance(cell, str)}
+    alignment = ["---" if number in texts else "--:" for number in range(len(columns))]
+    lines = [columns, alignment, *([shown(cell) for cell in row] for row in rows)]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    print("\n\n".join([f"**{title}**", table, *notes]) + "\n")
+
+
+def percent(failed: Sequence[bool]) -> float | None:
+    """The share of failures in percent; None of no cases."""
+    return 100 * sum(failed) / len(failed) if failed else None
+
+
+def cached(
+    model_fingerprint: str, script: str, inputs: Any, kind: type[T], compute: Callable[[], T]
+) -> T:
+    """What a script computes of a model, looked up where an earlier run computed it.
+
+    Args:
+        model_fingerprint: of the model; nothing is kept of a model without one.
+        script: the script's ``__file__``, which decides the result as well.
+        inputs: everything else that decides it, as JSON.
+        kind: the type of the result.
+        compute: makes it.
+    """
+    code = [Path(file).read_text(encoding="utf-8") for file in (__file__, script)]
+    key = fingerprint_of([code, inputs])
+    return kept(model_fingerprint, key, TypeAdapter(kind), compute)
+
+
+def random_families(suite: SuiteCases, limit: int | None, seed: int) -> SuiteCases:
+    """At most ``limit`` cases of each capability: random seeds, each with its expansions."""
+    if limit is None:
+        return suite
+    families: dict[str, dict[str, list[Case]]] = {}
+    for case in sorted(suite.cases, key=lambda case: case.kind != "seed"):
+        families.setdefault(case.capability, {}).setdefault(case.seed_id, []).append(case)
+    ids: set[str] = set()
+    for by_seed in families.values():
+        order = sorted(by_seed, key=lambda seed_id: shuffle_key(seed, "reproduced", seed_id))
+        ids.update([case.id for seed_id in order for case in by_seed[seed_id]][:limit])
+    return suite.with_contrasts_of(ids)
+
+
+def checklist_suite(
+    paths: Iterable[Path], capabilities: Iterable[str], limit: int | None, seed: int
+) -> SuiteCases:
+    """CheckList's cases as a suite: of each capability the test that it was modelled on.
+
+    Capabilities without such a test have no cases; each case is a family of its own.
+    """
+    checklist = [case for path in paths for case in read_checklist(path)]
+    cases: list[Case] = []
+    for capability in capabilities:
+        test_cases = cases_beside(checklist, capability)
+        if test_cases is checklist:  # no test is named, or the files do not have it
+            continue
+        rows = []
+        for number, case in enumerate(test_cases):
+            id = content_id("checklist", case.test, str(number), case.text)
+            passes = frozenset(map(LABELS.index, case.passes))
+            rows.append(Case(id, capability, "seed", id, case.text, passes, label=max(passes)))
+        rows.sort(key=lambda case: shuffle_key(seed, "reproduced", case.id))
+        cases += rows[:limit]
+    fingerprint = fingerprint_of([[case.id, case.text, case.label] for case in cases])
+    return SuiteCases("CheckList", "", fingerprint, tuple(cases))
+
+
+def suite_in_words(suite: SuiteCases) -> str:
+    """The last part of a suite's name, with its version."""
+    return f"{Path(suite.name).name} {suite.version}".strip()
+
+
+@dataclass(frozen=True)
+class MeasuredModel:
+    """A model whose coverage is measured, for MNCOVER's tables.
+
+    Attributes:
+        encoder: the model.
+        reference: the texts that neurons' ranges come from, and held-out texts by name.
+        criteria: COVER and MNCOVER with nothing covered, by name.
+        inputs: what figures depend on besides the model and the measured texts, as JSON.
+        notes: how coverage is counted and where the masks come from.
+    """
+
+    encoder: EncoderModel
+    reference: Reference
+    criteria: Mapping[str, Coverage]
+    inputs: list[Any]
+    notes: tuple[str, ...]
+
+    @cached_property
+    def trained(self) -> dict[str, Coverage]:
+        """The criteria with what the reference texts cover."""
+        states = {name: criterion.emptied() for name, criterion in self.criteria.items()}
+        for computed in self.encoder.shown_activations(self.reference.texts, "training set"):
+            for state in states.values():
+                state.add(state.marks(computed))
+        return states
+
+
+def measured_model(
+    name: str, reference: str, limit: int | None, masks_file: Path | None, seed: int, device: str
+) -> MeasuredModel:
+    """A model by name, its reference corpus, and masks that are read or learned in one epoch."""
+    encoder = load_encoder(name, device=device)
+    texts = read_reference(reference, limit, seed)
+    if masks_file is not None:
+        masks, origin = Masks.load(masks_file, encoder), f"read from {masks_file.name}"
+    else:
+        shuffled = shuffled_texts(texts.texts, seed)
+        tests = max(1, len(shuffled) // HELD_OUT_SHARE)
+        masks = learn_masks(encoder, shuffled[tests:], shuffled[:tests], epochs=1, seed=seed)
+        origin = "learned in one epoch, everything else as in the paper"
+    if masks.words.sum() >= masks.about.get("words_seen", len(masks.words)):
+        origin += "; they keep every word that they were learned from"
+    notes = (
+        "COVER and MNCOVER as the paper counts them: embeddings and every encoder layer, all "
+        "neurons of 128 places in the denominator, ten sections, λ = 1.",
+        f"Masks of {name}: {origin}.",
+    )
+    criteria = build_metrics(METRICS, encoder, texts.texts, masks=masks)
+    inputs = [str(encoder.device), texts.texts, masks.digest]
+    return MeasuredModel(encoder, texts, criteria, inputs, notes)
+
+
+def shuffled_texts(texts: Sequence[Text], seed: int) -> list[Text]:
+    """Texts in a random order that does not depend on the order given."""
+    return sorted(texts, key=lambda text: key_of_text(seed, "masks", text))

@@ -1,0 +1,44 @@
+"""RQ3 of S²LCT: self-BLEU and distinct productions of as many S²LCT and CheckList cases.
+
+No draft prints these figures; one says that S²LCT's cases are more diverse than CheckList's.
+"""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import common
+import typer
+
+import s2lct
+
+
+def main(
+    suite: common.Suite,
+    checklist: Annotated[Path, typer.Option(help="CheckList's cases as JSON lines.")],
+    reference: Annotated[
+        str, typer.Option(help="Raw corpus to compare, as for `s2lct build --corpus`; or none.")
+    ] = "none",
+    seed: common.Seed = 0,
+) -> None:
+    """Print the diversity of a suite beside CheckList's cases, and a corpus."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "diversity.csv"
+        s2lct.diversity(suite, checklist=checklist, corpus=reference, seed=seed, csv=path)
+        with path.open(encoding="utf-8", newline="") as file:
+            columns, *rows = csv.reader(file)
+    notes = [
+        "Of each source as many cases as the suite has in the group. Self-BLEU: BLEU (0 to 100) of "
+        "a case against all others, less is more diverse. Productions: distinct ones of the parses "
+        "above the parts of speech.",
+        "No draft of the paper prints these figures: it says that its cases are more diverse than "
+        "CheckList's; an older draft says so by similarities between cases, of an unnamed measure.",
+    ]
+    common.print_table("RQ3 of S²LCT: diversity beside CheckList", columns, rows, notes)
+
+
+if __name__ == "__main__":
+    common.run(main)
