@@ -106,7 +106,6 @@ def read_inputs(config: BuildConfig) -> Inputs:
         config.corpus,
         **columns,
         cleaned=config.templates == "fluent",
-        meanwhile=loaded.begin,
     )
     corpora = [corpus]
     if neutral:

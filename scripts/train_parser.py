@@ -46,7 +46,7 @@ from s2lct.builder.models.chart_parser import (
     pieces_of,
     shape_flags,
 )
-from s2lct.builder.models.minilm import installed_encoder, installed_tokenizer
+from s2lct.builder.models.encoder import hidden_layers, installed_tokenizer
 from s2lct.files import sha256_of, whole_file, write_bytes
 
 MAX_TRAINING_WORDS = 100
@@ -101,13 +101,12 @@ def examples_of(trees: Sequence[nltk.Tree], tokenizer: Any) -> list[Example]:
 
 
 def _fill(out: torch.Tensor, examples: Sequence[Example]) -> None:
-    encoder = installed_encoder()
     lengths = [len(example.pieces.ids) for example in examples]
     with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
         for same in same_lengths(range(len(lengths)), lengths, lambda length: 4096 // length):
             ids = torch.tensor([examples[i].pieces.ids for i in same])
-            layers = encoder.layers(ids, torch.ones_like(ids))
-            hidden = torch.cat([*layers], -1).to(torch.bfloat16)
+            layers = hidden_layers(ids, torch.ones_like(ids))
+            hidden = torch.cat(layers, -1).to(torch.bfloat16)
             for row, number in zip(hidden, same, strict=True):
                 start = examples[number].offset
                 out[start : start + len(row)] = row.view(torch.int16)

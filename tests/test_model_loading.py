@@ -15,7 +15,7 @@ from tiny_models import save_tiny_classifier
 
 from s2lct.builder.language.grammar import read_tree
 from s2lct.builder.models import load_masked_language_model, load_parser, load_tagger
-from s2lct.builder.models.minilm import installed_encoder
+from s2lct.builder.models.encoder import hidden_layers
 from s2lct.builder.models.shipped import encoder_path
 from s2lct.builder.records import Token
 from s2lct.errors import ModelError
@@ -224,17 +224,17 @@ def test_a_published_parser_that_lacks_weights_is_refused(model_folder: Path) ->
         load_parser(str(model_folder))
 
 
-def test_the_encoder_says_to_the_last_bit_what_transformers_says() -> None:
+def test_hidden_layers_are_those_that_transformers_gives() -> None:
     from transformers import AutoTokenizer, BertModel
 
     texts = ["It works.", "A film that nobody, not even its director, can have liked much."]
-    given = AutoTokenizer.from_pretrained(encoder_path())(texts, return_tensors="pt", padding=True)
+    inputs = AutoTokenizer.from_pretrained(encoder_path())(texts, return_tensors="pt", padding=True)
     bert = BertModel.from_pretrained(encoder_path()).eval()
     with torch.inference_mode():
-        expected = bert(**given, output_hidden_states=True).hidden_states
-        found = list(installed_encoder().layers(given["input_ids"], given["attention_mask"]))
-    assert len(found) == len(expected) == 7
-    assert all(torch.equal(*pair) for pair in zip(found, expected, strict=True))
+        expected = bert(**inputs, output_hidden_states=True).hidden_states
+        layers = hidden_layers(inputs["input_ids"], inputs["attention_mask"])
+    assert len(layers) == len(expected) == 7
+    assert all(torch.equal(*pair) for pair in zip(layers, expected, strict=True))
 
 
 def test_another_file_of_the_encoder_is_refused(

@@ -115,13 +115,13 @@ class MaskedLMFiller:
 
         masked_lm = TransformersMaskedLM.load("embedded")
         self._tokenizer = masked_lm.tokenizer
-        self._network = masked_lm.network
+        self._model = masked_lm.model
         vocabulary = self._tokenizer.get_vocab()
         ids = masked_lm.word_ids | {mark: vocabulary[mark] for mark in _MARKS if mark in vocabulary}
         self._words = tuple(ids)
-        self._ids = torch.tensor(list(ids.values()), device=self._network.device)
-        self._longest = min(self._tokenizer.model_max_length, self._network.positions)
-        self.description = f"samples of the masked language model {masked_lm.name}"
+        self._ids = torch.tensor(list(ids.values()), device=self._model.device)
+        self._longest = masked_lm.longest
+        self.description = "samples of the masked language model embedded"
         self.fingerprint = masked_lm.fingerprint
 
     def fill(
@@ -139,9 +139,8 @@ class MaskedLMFiller:
         masked = respelled(text, dict.fromkeys(hidden, str(self._tokenizer.mask_token)))
         encoded = self._tokenizer(masked, truncation=True, max_length=self._longest)
         with torch.inference_mode():
-            ids = torch.tensor([encoded["input_ids"]], device=self._network.device)
-            states = self._network.encode(ids, torch.ones_like(ids))
-            logits = self._network.score(states[ids == self._tokenizer.mask_token_id])
+            ids = torch.tensor([encoded["input_ids"]], device=self._model.device)
+            logits = self._model(input_ids=ids).logits[ids == self._tokenizer.mask_token_id]
             chances = torch.softmax(logits[:, self._ids].double(), dim=-1).cumsum(dim=-1)
         if (missing := len(hidden) - len(chances)) > 0:
             # Masks behind the model's last position: any word.

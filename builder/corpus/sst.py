@@ -7,7 +7,7 @@ import logging
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from s2lct.builder.corpus.collect import Corpus, corpus_of
@@ -31,17 +31,14 @@ _RELEASED_SHA256 = "ddb72e29a3095c85539948db7a99a11f436f7104b598d7bacbe0e4e4e5dc
 logger = logging.getLogger(__name__)
 
 
-def read_sst(location: str, meanwhile: Callable[[], object] = lambda: None) -> Corpus:
-    """Read it from a folder, a zip or an address; a `CorpusError` if it is not there, or broken.
-
-    ``meanwhile`` is called where that will take seconds.
-    """
+def read_sst(location: str) -> Corpus:
+    """Read it from a folder, a zip or an address; a `CorpusError` if it is not there, or broken."""
     path = _downloaded(location) if "://" in location else named_path(location)
     # What a damaged zip raises, what is no UTF-8, no number or no two parts, what is nowhere.
     broken = (zipfile.BadZipFile, zlib.error, RuntimeError, OSError, EOFError, ValueError, KeyError)
     try:
         texts = (data.decode("utf-8-sig") for data in _files(path))
-        sentences = _read_treebank(*texts, meanwhile=meanwhile)
+        sentences = _read_treebank(*texts)
     except broken as error:
         raise CorpusError(f"{path} is no whole treebank: {reason_of(error)}", hint=_HINT) from error
     if len(sentences) != _ALL_SENTENCES:
@@ -81,9 +78,7 @@ def _files(path: Path) -> list[bytes]:
         return [archive.read(members[name]) for name in _FILES]
 
 
-def _read_treebank(
-    sentences: str, split: str, dictionary: str, labels: str, *, meanwhile: Callable[[], object]
-) -> list[Sentence]:
+def _read_treebank(sentences: str, split: str, dictionary: str, labels: str) -> list[Sentence]:
     """The sentences in the order of their file; a `ValueError` if the files do not go together."""
     scores = {id: float(score) for id, score in (line.split("|") for line in _lines(labels)[1:])}
     if not all(0 <= score <= 1 for score in scores.values()):
@@ -96,7 +91,7 @@ def _read_treebank(
     }
     found: dict[str, Sentence] = {}
     rows = [line.split("\t") for line in _lines(sentences)[1:]]
-    texts = all_restored([mend_mojibake(raw) for _, raw in rows], meanwhile)
+    texts = all_restored([mend_mojibake(raw) for _, raw in rows])
     for (index, raw), text in zip(rows, texts, strict=True):
         score = scores[ids[_key(raw)]]
         found[index] = Sentence("sst", index, text, _label(score), splits[index], score, raw)

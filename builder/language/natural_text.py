@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import functools
-import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from typing import cast
 
 from s2lct.cache import Cache, predictions
 from s2lct.identity import predicting_versions, source_fingerprint
 from s2lct.plain_text import words
-
-WORTH_A_PROCESS = 2_000
-"""So many texts are restored in another process, while models are loaded in this one."""
 
 
 def natural(text: str) -> str:
@@ -116,32 +109,16 @@ def restored(text: str) -> str:
     return sentence_case(text) if text.islower() else capitalise_first(text)
 
 
-def all_restored(texts: Sequence[str], meanwhile: Callable[[], object] = lambda: None) -> list[str]:
-    """`restored` of each text; what it gives is kept, since a corpus is read again and again."""
+def all_restored(texts: Sequence[str]) -> list[str]:
+    """`restored` of each text; results are cached, since a corpus is read again and again."""
+    rules = f"natural text {source_fingerprint('s2lct.builder.language')} {predicting_versions()}"
 
-    def made(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        found = map(restored, missing)
-        if len(missing) >= WORTH_A_PROCESS:
-            meanwhile()
-            # Not in the user's folder: modules that lie there are not to be imported.
-            with suppress(OSError):  # such as no memory for it
-                child = subprocess.run(
-                    [sys.executable, "-m", __name__],
-                    input=json.dumps(missing),
-                    capture_output=True,
-                    check=False,
-                    cwd=sys.prefix,
-                    text=True,
-                )
-                if child.returncode == 0:
-                    found = json.loads(child.stdout)
-        yield from ((text, plain.encode()) for text, plain in zip(missing, found, strict=True))
+    def restore(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        yield from ((text, restored(text).encode()) for text in missing)
 
-    code = source_fingerprint("s2lct.builder.language")
-    rules = f"natural text {code} {predicting_versions()}"
     with Cache() as cache:
-        kept = predictions(cache, rules, texts, made, kept_at_once=len(texts))
-    return [kept[text].decode() for text in texts]
+        cached = predictions(cache, rules, texts, restore, kept_at_once=len(texts))
+    return [cached[text].decode() for text in texts]
 
 
 @functools.cache
@@ -458,7 +435,3 @@ def capitalise_first(text: str) -> str:
         return text
     start = match.start(2)
     return text[:start] + text[start].upper() + text[start + 1 :]
-
-
-if __name__ == "__main__":
-    json.dump([restored(text) for text in json.load(sys.stdin)], sys.stdout)

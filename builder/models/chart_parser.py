@@ -14,12 +14,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import nltk
 import numpy as np
 import torch
-from benepar.decode_chart import ChartDecoder
 from benepar.nkutil import HParams
 from benepar.parse_chart import ChartParser
 from benepar.ptb_unescape import ptb_unescape
@@ -28,9 +27,15 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import nn
 from torch.nn import functional as F
+from torch_struct import TreeCRF
 
 from s2lct.builder.models import same_lengths
-from s2lct.builder.models.minilm import MAX_PIECES, installed_encoder, installed_tokenizer
+from s2lct.builder.models.encoder import (
+    MAX_PIECES,
+    hidden_layers,
+    installed_encoder,
+    installed_tokenizer,
+)
 from s2lct.engines import parallel_map
 from s2lct.errors import ModelError
 
@@ -100,49 +105,8 @@ def pieces_of(
     return found
 
 
-class MaxSpanDecoder(ChartDecoder):  # type: ignore[misc]
-    """benepar's chart decoder on the best label's score a span, with a NumPy CKY.
-
-    benepar decodes through autograd, which ``torch.inference_mode`` forbids.
-    """
-
-    def charts(
-        self, best: NDArray[np.float32], labels: NDArray[np.int64], lengths: Sequence[int]
-    ) -> list[NDArray[np.int64]]:
-        """Charts of the highest-scoring trees of sentences.
-
-        ``best`` is the score of each span's best label, (sentences, words, words), the span's
-        last word included; ``labels`` is that label; a sentence has so many ``lengths`` of words.
-        """
-        count, length, _ = best.shape
-        from_start = np.full((count, length + 1, length + 1), -np.inf, dtype=np.float64)
-        to_end = np.full_like(from_start, -np.inf)
-        splits = np.zeros((count, length + 1, length + 1), dtype=np.int64)
-        for width in range(1, length + 1):
-            starts = np.arange(length - width + 1)
-            score = best[:, starts, starts + width - 1].astype(np.float64)
-            if width > 1:
-                sums = (
-                    from_start[:, : length - width + 1, 1:width]
-                    + to_end[:, width:, width - 1 : 0 : -1]
-                )
-                choice = sums.argmax(-1)
-                score += np.take_along_axis(sums, choice[..., None], -1)[..., 0]
-                splits[:, : length - width + 1, width] = choice + 1
-            from_start[:, : length - width + 1, width] = score
-            to_end[:, width:, width] = score
-        charts = []
-        for row, words in enumerate(lengths):
-            chart = np.zeros((words, words), dtype=np.int64)
-            stack = [(0, words)]
-            while stack:
-                start, width = stack.pop()
-                chart[start, start + width - 1] = labels[row, start, start + width - 1]
-                if width > 1:
-                    left = int(splits[row, start, width])
-                    stack += [(start, left), (start + left, width - left)]
-            charts.append(chart)
-        return charts
+class _TreeScores(TreeCRF):  # type: ignore[misc]
+    arg_constraints: ClassVar[dict[str, Any]] = {}  # PyTorch warns where a distribution has none
 
 
 class FrozenEncoderChartParser(ChartParser):  # type: ignore[misc]
@@ -176,7 +140,6 @@ class FrozenEncoderChartParser(ChartParser):  # type: ignore[misc]
             nn.Dropout(values.label_dropout),
             nn.Linear(values.d_label_hidden, max(label_vocab.values())),
         )
-        self.decoder = MaxSpanDecoder(self.label_vocab, force_root_constituent=True)
 
     @property
     def max_words(self) -> int:
@@ -216,17 +179,18 @@ class FrozenEncoderChartParser(ChartParser):  # type: ignore[misc]
     def decode(
         self, annotations: torch.Tensor, lengths: Sequence[int]
     ) -> list[tuple[NDArray[np.int64], list[str]]]:
-        """Best chart and predicted tags of sentences of so many words."""
+        """Each sentence's chart of the best tree, labels by first and last word, and its tags."""
         best, labels = self.best_labels(annotations)
-        empty = best <= 0
-        # The whole sentence is a constituent.
-        empty[torch.arange(len(lengths)), 0, torch.tensor(lengths) - 1] = False
-        labels[empty] = 0
-        best[empty] = 0
-        charts = self.decoder.charts(best.numpy(), labels.numpy(), lengths)
+        sizes = torch.tensor(lengths)
+        is_constituent = best > 0
+        is_constituent[torch.arange(len(sizes)), 0, sizes - 1] = True  # the whole sentence
+        with torch.inference_mode(False):  # it decodes by autograd
+            scores = (best * is_constituent).clone().unsqueeze(-1)
+            spans = _TreeScores(scores, lengths=sizes).argmax.squeeze(-1) > 0
+        charts = (labels * is_constituent * spans).numpy()
         tags = self.f_tag(annotations)[:, 1:-1].argmax(-1).tolist()
         return [
-            (chart, [self.tag_from_index[index] for index in row[:words]])
+            (chart[:words, :words], [self.tag_from_index[index] for index in row[:words]])
             for chart, row, words in zip(charts, tags, lengths, strict=True)
         ]
 
@@ -266,8 +230,8 @@ class ChartConstituencyParser:
         except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
             raise ModelError(f"{weights}: no parser weights: {error}", hint=hint) from error
         self._head.eval().requires_grad_(False)
+        installed_encoder()  # loads it now, while other models compute
         self._tokenizer = installed_tokenizer()
-        self._encoder = installed_encoder()
         self._batch_tokens = batch_tokens
 
     def parse(
@@ -318,7 +282,7 @@ class ChartConstituencyParser:
             last = [row * ids.shape[1] + at for row in rows for at in pieces[group[row]].last]
             shape = np.concatenate([shape_flags(plain[number]) for number in group])
             with torch.inference_mode():
-                hidden = torch.cat([*self._encoder.layers(ids, mask)], -1).flatten(0, 1)
+                hidden = torch.cat(hidden_layers(ids, mask), -1).flatten(0, 1)
                 content = self._head.content(hidden[first], hidden[last], torch.from_numpy(shape))
                 sizes = [len(pieces[number].first) for number in group]
                 return list(zip(group, content.split(sizes), strict=True))

@@ -107,7 +107,7 @@ def by_classifier(texts: Sequence[str]) -> Iterator[tuple[int, float]]:
     """The number of each text, and how much likelier it is to be positive than negative."""
     import torch
 
-    from s2lct.builder.models.minilm import installed_encoder
+    from s2lct.builder.models.encoder import hidden_layers
     from s2lct.builder.models.sentiment_head import MAX_PIECES, pooled
 
     tokenizer, head = _classifier()
@@ -118,14 +118,14 @@ def by_classifier(texts: Sequence[str]) -> Iterator[tuple[int, float]]:
         ids = torch.tensor(rows + rows[-1:] * (ROWS - len(rows)))
         seen = torch.ones_like(ids)
         with torch.inference_mode():
-            logits = head(pooled([*installed_encoder().layers(ids, seen)], seen))
+            logits = head(pooled(hidden_layers(ids, seen), seen))
         negative, _, positive = logits.softmax(dim=-1)[: len(rows)].T
         yield from zip(batch, (positive - negative).tolist(), strict=True)
 
 
 @cache
 def _classifier() -> tuple[Any, SentimentHead]:
-    from s2lct.builder.models.minilm import installed_tokenizer
+    from s2lct.builder.models.encoder import installed_tokenizer
     from s2lct.builder.models.sentiment_head import CLASSES, head_path, load_head
     from s2lct.builder.models.shipped import shipped
 
