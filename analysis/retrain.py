@@ -25,7 +25,7 @@ from s2lct.analysis.kept import kept
 from s2lct.analysis.training import Example, TrainOptions, fine_tuned, learnable, network_of
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.errors import AnalysisError, S2lctWarning
-from s2lct.files import whole_folder, write_bytes
+from s2lct.files import atomic_folder, write_bytes
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
 from s2lct.leaderboard.site.report import capability_words
@@ -310,7 +310,7 @@ class Retrainer:
         )
         if folder is not None:
             network = network_of(judge)
-            with whole_folder(folder) as partial_folder:
+            with atomic_folder(folder) as partial_folder:
                 network.model.save_pretrained(partial_folder)
                 network.tokenizer.save_pretrained(partial_folder)
                 write_bytes(partial_folder / TRAINING_FILE, _TRAINING.dump_json(training))

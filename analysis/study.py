@@ -23,7 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 from s2lct.analysis.bootstrap import mean_and_interval
 from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.errors import AnalysisError
-from s2lct.files import check_folder_out, write_text
+from s2lct.files import check_output_folder, write_text
 from s2lct.identity import fingerprint_of, rng_for, shuffle_key
 from s2lct.labels import LABELS, Label
 from s2lct.plain_text import ShortRepr
@@ -206,7 +206,7 @@ def write_study(key: Key, folder: Path) -> list[Path]:
         AnalysisError: the folder holds the key of another study.
         OutputError: it is a file.
     """
-    check_folder_out(folder, "--out")
+    check_output_folder(folder, "--out")
     if (folder / KEY_FILE).exists() and read_key(folder / KEY_FILE) != key:
         raise AnalysisError(f"--out {folder}: holds another study", hint="choose another folder")
     contents: dict[str, str] = {}

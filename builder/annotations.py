@@ -21,11 +21,11 @@ from typing import Annotated, Literal
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from s2lct.errors import BuildError, S2lctWarning
-from s2lct.files import as_json_lines, check_file_out, sha256_of, write_bytes
+from s2lct.files import as_json_lines, check_output_file, sha256_of, write_bytes
 from s2lct.labels import Label
 from s2lct.suite.annotation import trap_of
-from s2lct.suite.other_suites import rows_of_file
 from s2lct.suite.read import faults_in
+from s2lct.table_files import read_rows
 
 PROTOCOL = "2026-11"
 """Of the annotations that name none, too: later ones need another name for theirs."""
@@ -221,7 +221,7 @@ def read_file(path: Path) -> list[Annotation]:
         ScoringError: it cannot be read.
         BuildError: a line of it is no annotation.
     """
-    rows = rows_of_file(path, "parquet" if path.suffix == ".parquet" else "jsonl")
+    rows = read_rows(path, "parquet" if path.suffix == ".parquet" else "jsonl")
     try:
         return _ROWS.validate_python([row for _, row in rows])
     except ValidationError as error:
@@ -267,7 +267,7 @@ class AnnotationFile:
     """
 
     def __init__(self, path: Path, others: Sequence[Path] = (), marks_allowed: int = 0) -> None:
-        check_file_out(path, "--annotations")
+        check_output_file(path, "--annotations")
         if path.suffix == ".parquet":
             raise BuildError(f"{path}: is only read", hint="name a .jsonl file before it")
         self.path = path

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, SkipValidation
 
 from s2lct.command import Capabilities, Count, EngineName, RandomSeed, command
 from s2lct.errors import OptionError, require
-from s2lct.labels import PROMPTS
+from s2lct.suite.prompts import PROMPTS
 
 if TYPE_CHECKING:
     from s2lct.builder.capabilities.schema import Capability
@@ -350,14 +350,14 @@ def export(
     ] = None,
 ) -> int:
     """Write a suite as one file, or as lm-evaluation-harness tasks."""
-    from s2lct.files import check_file_out
+    from s2lct.files import check_output_file
     from s2lct.suite.export import export_suite
 
     if format == "lm-eval":
         from s2lct.suite.harness import export_lm_eval
 
         return export_lm_eval(suite, out, PROMPTS[0] if prompt is None else prompt)
-    check_file_out(out, "--out")
+    check_output_file(out, "--out")
     if prompt is not None:
         raise OptionError(f"--prompt: --format {format} asks nothing", hint="leave it out")
     return export_suite(Path(suite), out, format)

@@ -32,7 +32,14 @@ from s2lct.builder.stages.mask import fill, mask
 from s2lct.cache import Cache
 from s2lct.engines import Engine, InProcess, RayEngine, ray_cluster
 from s2lct.errors import BuildError, SuiteError
-from s2lct.files import check_folder_out, check_only_ours, locked, restore, sha256_of, whole_folder
+from s2lct.files import (
+    atomic_folder,
+    check_output_folder,
+    finish_interrupted,
+    output_lock,
+    refuse_foreign_files,
+    sha256_of,
+)
 from s2lct.identity import fingerprint_of, package_fingerprint
 from s2lct.progress import bar
 from s2lct.suite.read import read_suite
@@ -53,15 +60,15 @@ def build_suite(config: BuildConfig) -> dict[str, dict[str, int]]:
     Raises:
         S2lctError: something that the caller can mend; nothing is half written.
     """
-    check_folder_out(config.out, "--out", replaced=True)
+    check_output_folder(config.out, "--out", replaced=True)
     out = Path(os.path.realpath(config.out))
-    restore(out)
+    finish_interrupted(out)
     if config.overwrite or not (out / SUITE_FILE).is_file():
-        check_only_ours(out, files_of_suite(out), option="--out")
+        refuse_foreign_files(out, files_of_suite(out), option="--out")
     inputs = read_inputs(config)
     annotations = {"annotations": [sha256_of(path) for path in config.annotation_files]}
     inputs = replace(inputs, recorded=inputs.recorded | annotations)
-    with locked(out):
+    with output_lock(out):
         if (described := _built_before(inputs.config, out, inputs.recorded)) is not None:
             # JSON keeps names in alphabetical order, the table in that of the capabilities.
             rows = {each.id: described["counts"][each.id] for each in inputs.capabilities}
@@ -75,7 +82,7 @@ def build_suite(config: BuildConfig) -> dict[str, dict[str, int]]:
                 rows = _fluent_rows(inputs, models, counted)
         check_found(config, any(rows.values()))
         counts = write.all_counts(rows, counted)
-        with whole_folder(out, ours=files_of_suite(out)) as folder:
+        with atomic_folder(out, ours=files_of_suite(out)) as folder:
             write.write_suite(inputs, rows, counts, folder)
     return counts
 

@@ -204,10 +204,10 @@ def show_export(rows: int, *, out: Path, format: str) -> None:
 )
 def show_imported(imported: Imported) -> None:
     """How many cases there are of each test, and how to score on them."""
-    rows = [(name, f"{count:,}") for name, count in imported.tests.items()]
+    rows = [(name, f"{count:,}") for name, count in imported.cases.items()]
     console.print(Table(("test", "cases"), rows))
-    total = sum(imported.tests.values())
-    show(f"{total:,} cases of {len(imported.tests)} tests written to {imported.out}; score with:")
+    total = sum(imported.cases.values())
+    show(f"{total:,} cases of {len(imported.cases)} tests written to {imported.out}; score with:")
     show(f"s2lct score MODEL --suite checklist:{imported.out} --out checklist-results/")
 
 
@@ -219,9 +219,9 @@ def show_imported(imported: Imported) -> None:
 )
 def show_table(imported: Imported) -> None:
     """How many cases there are of each capability, and how to score on them."""
-    rows = [(name, f"{count:,}") for name, count in imported.tests.items()]
+    rows = [(name, f"{count:,}") for name, count in imported.cases.items()]
     console.print(Table(("capability", "cases"), rows))
-    total = sum(imported.tests.values())
+    total = sum(imported.cases.values())
     show(f"{total:,} cases written to {imported.out}; score with:")
     show(f"s2lct score MODEL --suite jsonl:{imported.out}")
 

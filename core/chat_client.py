@@ -126,8 +126,7 @@ class ChatClient:
         self._seconds, self._most_bytes, self._retries = seconds, most_bytes, retries
         self._has_answered = False
         headers = {"Accept-Encoding": "identity", "Content-Type": "application/json"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
+        headers |= {"Authorization": f"Bearer {self._key}"} if self._key else {}
         self._http = httpx.AsyncClient(headers=headers, timeout=None, follow_redirects=False)
 
     def ask(self, question: str) -> ChatAnswer:
@@ -189,9 +188,7 @@ class ChatClient:
                 place = response.headers.get("location", "")
                 raise ChatServerError(self.shown(f"it redirects to {place}; name that address"))
             if (packed := response.headers.get("content-encoding", "identity")) != "identity":
-                raise ChatServerError(
-                    self.shown(f"its response is packed ({packed}), which was not asked for")
-                )
+                raise ChatServerError(self.shown(f"its response is packed ({packed})"))
             content = bytearray()
             async for part in response.aiter_raw():
                 content += part

@@ -1,7 +1,4 @@
-"""Hashes that name things, and randomness tied to a seed and to what it is drawn for.
-
-Order and sharding change nothing.
-"""
+"""Hashes that name things, and random choices that depend on a seed and the thing alone."""
 
 from __future__ import annotations
 

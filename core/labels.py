@@ -1,4 +1,4 @@
-"""The labels of sentiment, what written ones mean, and what language models are asked.
+"""The labels of sentiment, and what written ones mean.
 
 What a written label means is decided here alone, for corpora, suites, predictions, label maps and
 the classes of models: words and stars mean what they say, and a bare number means nothing by
@@ -60,18 +60,6 @@ KNOWN_MODELS = {
     "cardiffnlp/twitter-roberta-base-sentiment": COLUMNS[3],
 }
 """What the classes of models mean whose cards say so and whose names do not."""
-
-SLOT = "{text}"
-PROMPTS = (
-    "Review: {text}\nSentiment (negative, neutral or positive):",
-    "Is the sentiment of the following sentence negative, neutral or positive?\n\n{text}\n\n"
-    "Answer with one word:",
-    "Text: {text}\nClassify this text as positive, neutral or negative.\nAnswer:",
-)
-"""What a language model is asked, with `SLOT` where the text stands, the usual prompt first; one
-prompt's figure says little of a model."""
-OPENING = ('"', "'", "“", "‘", "«", "(", "[")
-"""Behind these a word follows without a space."""
 
 
 def plain_name(written: str) -> str:
@@ -234,22 +222,3 @@ def check_label_map(label_map: str | Mapping[Any, Any] | None) -> dict[str, str]
 def is_integer(value: Any) -> bool:
     """Whether it is an integer of whatever library, and no boolean."""
     return not isinstance(value, bool) and isinstance(value, Integral)
-
-
-def checked_prompt(prompt: str) -> str:
-    r"""A prompt as it was given, in which ``\n`` is a new line.
-
-    Raises:
-        ScoringError: there is no place for the text in it.
-    """
-    if SLOT not in prompt:
-        raise ScoringError(
-            f"--prompt {prompt!r}: has no {SLOT}",
-            hint=f"write {SLOT} where the sentence belongs, as in {PROMPTS[0]!r}",
-        )
-    return prompt.replace("\\n", "\n")
-
-
-def space_behind(prompt: str) -> str:
-    """What stands between a prompt and a word that completes it: a space, or nothing."""
-    return "" if prompt[-1:].isspace() or prompt.endswith(OPENING) else " "

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
-_MOST_SHOWN = 3
-"""Of a collection in a `ShortRepr`: of a larger one its size stands there."""
+_MAX_SHOWN_ITEMS = 3
 REPLACEMENT = "�"
 _FORMULA = "=+-@＝＋－＠"
 """What a spreadsheet takes for the beginning of a formula, in full width too."""
@@ -76,7 +75,7 @@ class _Short(reprlib.Repr):
         self.maxstring = self.maxother = 60
 
     def repr1(self, x: Any, level: int) -> str:
-        if isinstance(x, (list, tuple, set, frozenset, dict)) and len(x) > _MOST_SHOWN:
+        if isinstance(x, (list, tuple, set, frozenset, dict)) and len(x) > _MAX_SHOWN_ITEMS:
             return f"<{type(x).__name__} of {len(x):,}>"
         return super().repr1(x, level)
 
@@ -87,9 +86,8 @@ class ShortRepr:
     __slots__ = ()
 
     def __repr__(self) -> str:
-        short = _Short()
-        values = ((each.name, getattr(self, each.name)) for each in fields(self))  # type: ignore[arg-type]
-        shown = ", ".join(f"{name}={short.repr(value)}" for name, value in values)
+        names = (field.name for field in fields(self))  # type: ignore[arg-type]
+        shown = ", ".join(f"{name}={_Short().repr(getattr(self, name))}" for name in names)
         return f"{type(self).__name__}({shown})"
 
 

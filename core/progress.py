@@ -1,11 +1,10 @@
-"""Progress: how far long work is, within the command line alone."""
+"""Progress bars of long work: shown by the command line, and nowhere else."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -13,34 +12,33 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Bar = Callable[..., None]
-"""Called with how many more steps are done, and ``note=`` to show beside them."""
+"""Called with the number of steps that were done, and ``note=`` to show beside them."""
 SECONDS_BETWEEN_LINES = 30.0
-"""Where nothing can be drawn over: of a log nobody wants more."""
-_SHOWN: ContextVar[Callable[[str, int | None], Bar] | None] = ContextVar("shown", default=None)
+"""Of plain output, where nothing can be drawn over."""
+_NEW_BAR: ContextVar[Callable[[str, int | None], Bar] | None] = ContextVar("new_bar", default=None)
 
 
 def bar(name: str, total: int | None) -> Bar:
-    """A bar for a piece of work: shown within the command line, and nowhere else.
+    """A progress bar, which does nothing outside of the command line.
 
     Args:
         name: of the work.
         total: its steps; None if nobody knows.
     """
-    new_bar = _SHOWN.get()
+    new_bar = _NEW_BAR.get()
     return new_bar(name, total) if new_bar else lambda done, note="": None
 
 
 @contextmanager
 def shown_bars(console: Console) -> Iterator[None]:
-    """Bars with counts and the time left on a terminal, a plain line now and then elsewhere."""
+    """Show bars with counts and the time left on a terminal, a line now and then elsewhere."""
     if not console.file.isatty():
-        with _shown_by(partial(_lines, console)):
+        with _bars_made_by(lambda name, total: _plain_bar(console, name, total)):
             yield
         return
     from rich import progress as rich
 
     progress = rich.Progress(
-        # Names are text: what is in brackets is no markup.
         rich.TextColumn("{task.description}", markup=False),
         rich.BarColumn(),
         rich.MofNCompleteColumn(),
@@ -49,42 +47,41 @@ def shown_bars(console: Console) -> Iterator[None]:
         console=console,
     )
 
-    def drawn(name: str, total: int | None) -> Bar:
+    def new_bar(name: str, total: int | None) -> Bar:
         progress.start()  # with the first bar: without one an empty line would be shown
         task = progress.add_task(name, total=total, note="")
         return lambda done, note="": progress.update(task, advance=done, note=note)
 
     try:
-        with _shown_by(drawn):
+        with _bars_made_by(new_bar):
             yield
     finally:
         if progress.live.is_started:
             progress.stop()
 
 
-def _lines(console: Console, name: str, total: int | None) -> Bar:
-    """Lines of how far a piece of work is; none of one that is done sooner."""
-    steps, of, said = 0, f" of {total:,}" if total else "", monotonic()
+def _plain_bar(console: Console, name: str, total: int | None) -> Bar:
+    steps, of_total, last_line = 0, f" of {total:,}" if total else "", monotonic()
 
-    def step(done: int, note: str = "") -> None:
-        nonlocal steps, said
+    def advance(done: int, note: str = "") -> None:
+        nonlocal steps, last_line
         steps += done
-        if monotonic() - said >= SECONDS_BETWEEN_LINES:
-            said = monotonic()
-            console.print(f"{name}: {steps:,}{of} {note}".rstrip(), soft_wrap=True)
+        if monotonic() - last_line >= SECONDS_BETWEEN_LINES:
+            last_line = monotonic()
+            console.print(f"{name}: {steps:,}{of_total} {note}".rstrip(), soft_wrap=True)
 
-    return step
+    return advance
 
 
 @contextmanager
-def _shown_by(new_bar: Callable[[str, int | None], Bar] | None) -> Iterator[None]:
-    token = _SHOWN.set(new_bar)
+def _bars_made_by(new_bar: Callable[[str, int | None], Bar] | None) -> Iterator[None]:
+    token = _NEW_BAR.set(new_bar)
     try:
         yield
     finally:
-        _SHOWN.reset(token)
+        _NEW_BAR.reset(token)
 
 
 def without_bars() -> AbstractContextManager[None]:
-    """Show nothing of what is done meanwhile, for work of so many short pieces."""
-    return _shown_by(None)
+    """Show no bars meanwhile, for work that consists of many short pieces."""
+    return _bars_made_by(None)

@@ -8,16 +8,14 @@ from typing import Any
 
 import yaml
 
-from s2lct.files import regular_bytes
+from s2lct.files import read_limited
 
 MOST_BYTES = 1 << 20
 MOST_NODES = 50_000
 """Values and keys, those that an alias repeats counted again."""
 MOST_DEPTH = 50
-_LONGEST_NUMBER = 100
-"""Longer ones, and dates and the like, can take minutes."""
+_LONGEST_NUMBER = 100  # longer ones, and dates and the like, can take minutes
 _SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The fast one, where PyYAML was compiled with it."""
 
 
 class _Loader(_SAFE):  # type: ignore[misc]
@@ -62,7 +60,7 @@ def read_yaml(path: Path) -> Any:
         OSError: it is missing, no regular file, or has more than `MOST_BYTES`.
         ValueError: it is no such YAML.
     """
-    return parse_yaml(regular_bytes(path, MOST_BYTES).decode("utf-8-sig"))
+    return parse_yaml(read_limited(path, MOST_BYTES).decode("utf-8-sig"))
 
 
 def parse_yaml(text: str) -> Any:

@@ -19,7 +19,7 @@ import typer
 from s2lct.cards import dataset_metadata
 from s2lct.command import command
 from s2lct.errors import SuiteError
-from s2lct.files import files_in, is_folder, locked, named_path, whole_folder, write_text
+from s2lct.files import atomic_folder, expanded_path, files_in, is_folder, output_lock, write_text
 from s2lct.hub_calls import repository_meant
 from s2lct.leaderboard.results.hub import released_versions
 from s2lct.plain_text import plain
@@ -72,7 +72,7 @@ def install(
     """
     wanted = Version.read(version) if version is not None else None
     advance = bar("install", None)
-    folder, called = named_path(suite), suite
+    folder, called = expanded_path(suite), suite
     repository = repository_meant(suite)
     if repository or not is_folder(folder):
         if not repository:
@@ -93,8 +93,8 @@ def install(
         )
     target, shadow = installed_folder(), Path.cwd() / NAME
     with (
-        locked(target, "HF_DATASETS_CACHE"),
-        whole_folder(target, ours=files_in(target)) as ready,
+        output_lock(target, "HF_DATASETS_CACHE"),
+        atomic_folder(target, ours=files_in(target)) as ready,
         TemporaryDirectory() as work,
     ):
         _load(written, Path(work), ready, advance)

@@ -35,7 +35,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from s2lct import load_suite, score
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.models.shipped import encoder_path
-from s2lct.files import whole_file, write_text
+from s2lct.files import atomic_file, write_text
 from s2lct.hub_calls import pretrained
 from s2lct.labels import LABELS
 from s2lct.suite.read import read_suite
@@ -178,7 +178,7 @@ def picture(rows: Sequence[Row], path: Path) -> None:
             axes.set_ylabel(f"{name.replace('_', ' ')}, %")
             axes.set_ylim(bottom=0)
         left.legend(frameon=False, fontsize=9)
-        with whole_file(path) as file:
+        with atomic_file(path) as file:
             drawing.savefig(file, format="png", dpi=110, metadata={"Software": None})
 
 

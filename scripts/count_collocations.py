@@ -26,7 +26,7 @@ from s2lct.builder.config import form_defaults
 from s2lct.builder.language.collocations import Pair, pairs_of
 from s2lct.builder.language.lexicon import FUNCTION_TAGS, Lexicon, fitting_words
 from s2lct.builder.models import load_masked_language_model
-from s2lct.files import whole_file
+from s2lct.files import atomic_file
 
 LEAST_COUNT = 4
 WORDS_OF_THE_WEB = 1_024_908_267_229
@@ -69,7 +69,7 @@ def main() -> None:
             "eighths": pa.array(eighths, pa.int8()),
         }
     )
-    with whole_file(out) as file:
+    with atomic_file(out) as file:
         pq.write_table(table, file, compression="zstd", compression_level=19)
     print(f"{len(rows):,} pairs, {out.stat().st_size:,} B")
 

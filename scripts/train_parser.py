@@ -47,7 +47,7 @@ from s2lct.builder.models.chart_parser import (
     shape_flags,
 )
 from s2lct.builder.models.encoder import hidden_layers, installed_tokenizer
-from s2lct.files import sha256_of, whole_file, write_bytes
+from s2lct.files import atomic_file, sha256_of, write_bytes
 
 MAX_TRAINING_WORDS = 100
 MIN_LABEL_COUNT = 2
@@ -123,7 +123,7 @@ def encode(examples: Sequence[Example], width: int, cache: Path) -> torch.Tensor
     path = cache / f"features-{digest.hexdigest()[:16]}.bin"
     if not path.exists():
         started = time.monotonic()
-        with whole_file(path) as file:
+        with atomic_file(path) as file:
             written = np.memmap(file, np.int16, "w+", shape=(total, width))
             _fill(torch.from_numpy(written), examples)
             written.flush()

@@ -11,7 +11,7 @@ from pathlib import Path
 from s2lct.errors import AnnotationError
 from s2lct.identity import content_id, rng_for, shuffle_key
 from s2lct.plain_text import as_csv, plain
-from s2lct.suite.other_suites import rows_of_file
+from s2lct.table_files import read_rows, table_kind
 from s2lct.tables import page_templates
 
 TABLE_MARK = "i"
@@ -156,8 +156,7 @@ def read_annotations(
     """
     found: dict[tuple[str, str], tuple[Annotation, str]] = {}
     for path in paths:
-        is_json = path.name.removesuffix(".gz").endswith(".jsonl")
-        for where, cells in rows_of_file(path, "jsonl" if is_json else "csv"):
+        for where, cells in read_rows(path, table_kind(path) or "csv"):
             row = {name.lower(): _as_written(cell) for name, cell in cells.items()}
             id = row.get("id", "").strip().removeprefix(TABLE_MARK)
             if not any(row.values()):

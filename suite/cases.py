@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from s2lct.errors import ScoringError
-from s2lct.files import is_folder, is_here
+from s2lct.files import is_folder, path_exists
 from s2lct.hub_calls import causes_of, is_hub_id, reason_of, repository_meant
 from s2lct.labels import is_integer
 from s2lct.plain_text import did_you_mean, plain
 from s2lct.suite.capability_ids import chosen, natural_order
 from s2lct.suite.former_names import with_present_names
-from s2lct.suite.other_suites import CHECKLIST, SUITE_FORMS, TABLES, is_spec, rows_of_spec
+from s2lct.suite.other_suites import CHECKLIST, SUITE_FORMS, is_table_name, read_other_suite
 from s2lct.suite.read import read_suite
 from s2lct.suite.tables import (
     ALL,
@@ -29,6 +29,7 @@ from s2lct.suite.tables import (
     rows_fingerprint,
     typed_rows,
 )
+from s2lct.table_files import TABLE_KINDS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -263,12 +264,12 @@ def families_of(cases: Sequence[Case], *, across: bool = False) -> npt.NDArray[n
 def _read(suite: str | Path | Iterable[Mapping[str, Any]]) -> SuiteCases:
     if not isinstance(suite, (str, Path)):
         return _of_others("rows", list(rows_in(suite)))
-    if is_spec(str(suite)):
-        return _of_others(*rows_of_spec(str(suite)))
+    if is_table_name(str(suite)):
+        return _of_others(*read_other_suite(str(suite)))
     folder = Path(suite)
-    is_path = isinstance(suite, Path) and is_here(folder)
+    is_path = isinstance(suite, Path) and path_exists(folder)
     repository = "" if is_path else repository_meant(str(suite))
-    if repository or not is_here(folder):
+    if repository or not path_exists(folder):
         built = read_suite(published_suite(repository or str(suite)))
     elif not is_folder(folder):
         raise ScoringError(f"--suite {suite}: a file of what kind?", hint=SUITE_FORMS)
@@ -314,11 +315,11 @@ def published_suite(name: str) -> Path:
     """
     from huggingface_hub import snapshot_download
 
-    if name == INSTALLED and is_here(installed_folder() / SUITE_FILE):
+    if name == INSTALLED and path_exists(installed_folder() / SUITE_FILE):
         return installed_folder()
     if not is_hub_id(name) and name != INSTALLED:
         kind = name.partition(":")[0]
-        near = did_you_mean(kind, (CHECKLIST, *TABLES)) if ":" in name else ""
+        near = did_you_mean(kind, (CHECKLIST, *TABLE_KINDS)) if ":" in name else ""
         raise ScoringError(
             f"--suite {plain(name, _SHOWN)}: there is no such folder", hint=f"{near}{SUITE_FORMS}"
         )

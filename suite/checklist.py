@@ -22,7 +22,7 @@ import typer
 
 from s2lct.command import command
 from s2lct.errors import S2lctWarning, SuiteError
-from s2lct.files import as_json_lines, check_file_out, regular_bytes, whole_file
+from s2lct.files import as_json_lines, atomic_file, check_output_file, read_limited
 from s2lct.labels import LABELS
 from s2lct.plain_text import plain
 from s2lct.suite.other_suites import Imported
@@ -58,7 +58,7 @@ def import_checklist(
     It lies in release_data.tar.gz of https://github.com/marcotcr/checklist. Nothing in the pickle
     is executed or imported.
     """
-    check_file_out(out, "--out")
+    check_output_file(out, "--out")
     if not out.name.endswith((".jsonl", ".jsonl.gz")):
         raise SuiteError(f"--out {out}", hint="name a file .jsonl or .jsonl.gz")
     suite = _items(_read_inert(source))
@@ -75,7 +75,7 @@ def import_checklist(
     if not lines:
         raise SuiteError(f"{source}: has no test of sentiment", hint=_HOW_TO_GET)
     text = as_json_lines(lines).encode("utf-8", "replace")
-    with whole_file(out) as file:
+    with atomic_file(out) as file:
         # Without a name and a time, the same release gives the same bytes.
         file.write(gzip.compress(text, mtime=0) if out.suffix == ".gz" else text)
     return Imported(Counter(line["test"] for line in lines), out)
@@ -153,7 +153,7 @@ class _Inert(pickle.Unpickler):
 def _read_inert(source: Path) -> Any:
     """What a pickle holds, with stand-ins for all but numbers, texts and plain containers."""
     try:
-        return _Inert(io.BytesIO(regular_bytes(source, _MOST_BYTES)), encoding="latin-1").load()
+        return _Inert(io.BytesIO(read_limited(source, _MOST_BYTES)), encoding="latin-1").load()
     except Exception as error:  # whatever a broken one makes Python's reader stumble over
         raise SuiteError(
             f"{source}: is no pickle that can be read ({plain(repr(error), _SHOWN)})",

@@ -12,7 +12,7 @@ from typing import Any
 from rich.text import Text
 
 from s2lct.errors import SuiteError
-from s2lct.files import as_json_lines, check_file_out, write_text
+from s2lct.files import as_json_lines, check_output_file, write_text
 from s2lct.labels import LABELS
 from s2lct.plain_text import as_csv
 from s2lct.suite.capability_ids import chosen
@@ -35,7 +35,7 @@ def export_suite(folder: Path, out: Path, format: str) -> int:
         OutputError: there can be no file of that name.
         SuiteError: the folder holds no suite or a damaged one, or ``out`` is one of its files.
     """
-    check_file_out(out, "--out")
+    check_output_file(out, "--out")
     suite = read_suite(folder)
     if out.resolve() in [(folder / name).resolve() for name in files_of_suite(folder)]:
         raise SuiteError(f"--out {out}: is a file of the suite itself", hint="name another file")

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 import s2lct.suite.lm_eval_metrics as metrics
-from s2lct.files import check_only_ours, whole_folder, write_text
-from s2lct.labels import LABELS, PROMPTS, SLOT, checked_prompt, space_behind
+from s2lct.files import atomic_folder, refuse_foreign_files, write_text
+from s2lct.labels import LABELS
 from s2lct.suite.cases import Case, SuiteCases, load_suite
+from s2lct.suite.prompts import PROMPTS, SLOT, checked_prompt, space_behind
 from s2lct.suite.tables import CONTRAST, SPLIT
 
 if TYPE_CHECKING:
@@ -164,8 +165,8 @@ def export_lm_eval(suite: str | Path, out: Path, prompt: str = PROMPTS[0]) -> in
     tables = {f"data/{capability}.parquet": part for capability, part in parts.items()}
     code = Path(metrics.__file__)
     names_written = [*files, *tables, code.name]
-    check_only_ours(out, names_written, option="--out")
-    with whole_folder(out, ours=names_written) as folder:
+    refuse_foreign_files(out, names_written, option="--out")
+    with atomic_folder(out, ours=names_written) as folder:
         write_text(folder / code.name, code.read_text(encoding="utf-8"))
         for name, content in files.items():
             write_text(folder / name, as_yaml(content))

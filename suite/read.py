@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from s2lct.errors import SuiteError
-from s2lct.files import regular_bytes
+from s2lct.files import read_limited
 from s2lct.identity import SEMANTIC_VERSION
 from s2lct.plain_text import ShortRepr, plain
 from s2lct.suite.capability_ids import ID_PATTERN, is_capability_id
@@ -35,9 +35,9 @@ from s2lct.suite.tables import (
     Row,
     arrow_schema,
     faults_of_rows,
-    read_table,
     rows_fingerprint,
 )
+from s2lct.table_files import read_parquet
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -179,7 +179,7 @@ def read_description(folder: Path) -> dict[str, Any]:
     """The contents of ``suite.json``, checked, for what needs no row; see `read_suite`."""
     try:
         described: dict[str, Any] = json.loads(
-            regular_bytes(folder / SUITE_FILE, _MOST_DESCRIPTION_BYTES)
+            read_limited(folder / SUITE_FILE, _MOST_DESCRIPTION_BYTES)
         )
         checked = _Description.model_validate(described)
     except ValidationError as error:
@@ -215,11 +215,11 @@ def _table_in(folder: Path, file: Mapping[str, Any]) -> pa.Table:
     """A file's rows; a ValueError where they are none of a suite, or would be too many."""
     import pyarrow as pa
 
-    content = regular_bytes(folder / file["path"], _MOST_FILE_BYTES)
+    content = read_limited(folder / file["path"], _MOST_FILE_BYTES)
     if sha256(content).hexdigest() != file["sha256"]:
         raise ValueError("is not the file that suite.json records (SHA-256 differs)")
     try:
-        table = read_table(content).combine_chunks()
+        table = read_parquet(content).combine_chunks()
         table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError, OverflowError) as error:
         raise ValueError(f"is no Parquet file that can be read ({_why(error)})") from error

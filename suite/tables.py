@@ -35,9 +35,6 @@ _OPTIONAL = ("production", "second_production", "probability", "masked_text", "s
 """Columns that may be empty in a suite that was built."""
 _LONGEST_TEXT, _LONGEST_NAME = 100_000, 200
 SHOWN = 80
-_MOST_DECODED_BYTES = 1 << 30
-_MOST_VALUES = 32_000_000
-_TEXTS = "BYTE_ARRAY"
 _PRODUCTION = {
     "lhs": "string",
     "seed_rhs": ["string"],
@@ -109,52 +106,6 @@ def _described(kind: Any) -> Any:
     if kind == "label":
         return {"names": list(LABELS), "_type": "ClassLabel"}
     return {"dtype": kind, "_type": "Value"}
-
-
-def read_table(content: bytes, *, shipped: bool = False) -> pa.Table:
-    """The table of a Parquet file; a ValueError where it would be too large in memory.
-
-    A text that stands in many rows may be stored once, and missing values take hardly any room. So
-    it is first counted what the values come to, but of what is ``shipped`` with this package.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    file = pq.ParquetFile(pa.BufferReader(content))
-    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-    stored = sum(group.total_byte_size for group in groups)
-    columns = [group.column(number) for group in groups for number in range(group.num_columns)]
-    values = sum(column.num_values for column in columns)
-    if stored > _MOST_DECODED_BYTES or values > _MOST_VALUES:
-        raise ValueError(
-            f"it holds more than {_MOST_DECODED_BYTES >> 30} GiB, or {values:,} values"
-        )
-    if not shipped and stored * file.metadata.num_rows > _MOST_DECODED_BYTES:
-        texts = [column.path_in_schema for column in columns if column.physical_type == _TEXTS]
-        coded = pq.ParquetFile(pa.BufferReader(content), read_dictionary=[*dict.fromkeys(texts)])
-        sizes = [
-            _decoded_bytes(chunk)
-            for column in coded.read(use_threads=False).columns
-            for chunk in column.chunks
-        ]
-        if sum(sizes) > _MOST_DECODED_BYTES:
-            raise ValueError(f"it unfolds to more than {_MOST_DECODED_BYTES >> 30} GiB")
-    return file.read(use_threads=False)
-
-
-def _decoded_bytes(array: pa.Array) -> int:
-    """How many bytes the values of an array have whose texts are codes, each text counted."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_dictionary(array.type):
-        lengths = pc.cast(pc.binary_length(array.dictionary), pa.int64())
-        return int(pc.sum(pc.take(lengths, array.indices)).as_py() or 0)
-    if pa.types.is_struct(array.type):
-        return sum(map(_decoded_bytes, array.flatten()))
-    if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
-        return _decoded_bytes(array.flatten())
-    return int(array.nbytes)
 
 
 def table_of(table_rows: Sequence[Mapping[str, Any]]) -> pa.Table:

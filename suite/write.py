@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.cards import render_dataset_card
-from s2lct.files import files_in, sha256_of, whole_file, write_text
+from s2lct.files import atomic_file, files_in, sha256_of, write_text
 from s2lct.suite.tables import (
     SPLIT,
     SUITE_FILE,
@@ -58,7 +58,7 @@ def write_suite_files(
     for name, rows in filled.items():
         path = folder / "data" / name / f"{SPLIT}-00000-of-00001.parquet"
         table = table_of(rows)
-        with whole_file(path) as file:
+        with atomic_file(path) as file:
             pq.write_table(table, file, compression="zstd", store_schema=True)
         origins = Counter(row["origin"] for row in rows if row["kind"] == "expansion")
         files[name] = {

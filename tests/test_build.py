@@ -28,7 +28,7 @@ from s2lct.builder.verify import verify_suite
 from s2lct.builder.write import COLUMNS
 from s2lct.cli.main import app
 from s2lct.errors import BuildError
-from s2lct.files import locked
+from s2lct.files import output_lock
 from s2lct.identity import source_fingerprint
 from s2lct.labels import LABELS
 from s2lct.suite.read import read_suite
@@ -254,7 +254,7 @@ def test_a_second_build_into_the_same_folder_is_refused(
     assert "--overwrite" in error.value.hint
     assert bytes_of(suite_folder) == before
     out = tmp_path / "busy"
-    with locked(out):
+    with output_lock(out):
         result = run("--corpus", f"csv:{corpus_path}", "--out", out)
     assert result.exit_code == 1
     assert "--out" in result.stderr

@@ -39,7 +39,7 @@ from s2lct.builder.records import sentence_id
 from s2lct.builder.verify import verify_suite
 from s2lct.cli.main import app
 from s2lct.errors import AnnotationError, BuildError, OptionError, S2lctError
-from s2lct.files import locked
+from s2lct.files import output_lock
 from s2lct.identity import content_id
 from s2lct.plain_text import as_csv
 from s2lct.suite.annotation import Form, Item, Question, read_annotations, trap_of
@@ -480,7 +480,7 @@ def test_a_careless_model_and_a_server_that_cannot_be_asked_get_one_clear_error(
     server.base_url = server.base_url.replace("/v1", "/v2")
     done = run(*command_for(server, corpus_path, tmp_path))
     assert (done.exit_code, "404" in done.stderr) == (1, True)
-    with locked(tmp_path / "annotations.jsonl"):
+    with output_lock(tmp_path / "annotations.jsonl"):
         done = run(*command_for(server, corpus_path, tmp_path))
     assert (done.exit_code, "annotations.jsonl" in done.stderr) == (1, True)
 

@@ -160,7 +160,6 @@ GOOD = '{"text": "It sings.", "label": "positive"}\n'
         ("x.csv", "text,label\nIt sings.\n", "row 2"),
         ("x.csv", "text,label\n", "no"),
         ("x.csv", b"text,label\nIt sings.,pos\n\xff\xfe", "utf-8"),
-        ("x.csv", "text,label\nIt sings.,pos\n".encode("utf-16"), "utf-8"),
         ("x.parquet", b"PAR1PAR1", ""),
         ("x.csv.gz", b"\x1f\x8b\x08\x00 broken", ""),
         ("x.csv.gz", gzip.compress(b"text,label\nIt sings.,pos\n")[:-9], ""),
@@ -177,6 +176,33 @@ def test_malformed_tables_are_refused_in_one_line(
         if read is load_suite and '["pos"]' in str(content):
             continue  # a suite's labels may be several
         assert name in refused and expected in refused, refused
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("x.tsv", "\ufefftext\tlabel\nIt, sings; now.\tpos\n".encode()),
+        ("x.csv", 'text,label\n"It, sings; now.",pos\n'.encode("utf-16")),
+        ("x.json", b'[{"text": "It, sings; now.",\n"label": "pos"}]'),
+        (
+            "x.csv",
+            b"text;label\nIt, sings; now.;pos\n".replace(b"It, sings; now.", b'"It, sings; now."'),
+        ),
+    ],
+)
+def test_tables_are_read_as_spreadsheets_and_data_frames_write_them(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    kind = "jsonl" if name == "x.json" else "csv"
+    (sentence,) = read_corpus(f"{kind}:{path}").sentences
+    (case,) = load_suite(f"{kind}:{path}").cases
+    assert (
+        (sentence.text, sentence.label)
+        == (case.text, "positive")
+        == ("It, sings; now.", "positive")
+    )
 
 
 def test_a_parquet_file_of_two_equal_columns_is_refused(tmp_path: Path) -> None:

@@ -23,13 +23,14 @@ from typer.testing import CliRunner
 
 from s2lct.cli.main import app
 from s2lct.errors import S2lctWarning, ScoringError
-from s2lct.labels import LABELS, PROMPTS
+from s2lct.labels import LABELS
 from s2lct.leaderboard.models import built_in
 from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
 from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.models.network import SequenceClassifier, model_fingerprint
 from s2lct.leaderboard.results.read_results import read_scored, recompute
 from s2lct.suite.cases import load_suite
+from s2lct.suite.prompts import PROMPTS
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 

@@ -81,7 +81,7 @@ def test_checklists_tests_are_capabilities(checklist: Path) -> None:
         ({"test": NOT_NEGATIVE, "texts": ["The bus is not bad."], "expected": ["negative"]},
          "twice"),
         ({"test": "negated-negative", "texts": ["So it is."], "expected": ["neutral"]}, ""),
-        ({"test": "x", "texts": ["half \ud800"], "expected": ["neutral"]}, "surrogates"),
+        ({"test": "x", "texts": ["half \ud800"], "expected": ["neutral"]}, "surrogate"),
         ({"test": "x", "texts": ["a", "b"], "expected": ["neutral"]}, "line 6"),
     ],
 )  # fmt: skip

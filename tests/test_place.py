@@ -14,12 +14,12 @@ from test_build import bytes_of, config_for
 
 from s2lct.builder.pipeline import build_suite
 from s2lct.errors import OutputError
-from s2lct.files import check_folder_out, locked, whole_file, whole_folder
+from s2lct.files import atomic_file, atomic_folder, check_output_folder, output_lock
 from s2lct.suite.write import files_of_suite
 
 
 def put(out: Path, content: str) -> None:
-    with whole_folder(out, ours=files_of_suite(out)) as folder:
+    with atomic_folder(out, ours=files_of_suite(out)) as folder:
         (folder / "data" / "LC2").mkdir(parents=True)
         (folder / "data" / "LC2" / "rows").write_text(content)
         files = {"LC2": {"path": "data/LC2/rows"}}
@@ -88,7 +88,7 @@ def test_an_interrupted_build_loses_no_suite(tmp_path: Path) -> None:
     out = tmp_path / "out"
     put(out, "old")
     before = bytes_of(out)
-    with pytest.raises(KeyboardInterrupt), whole_folder(out, ours=files_of_suite(out)) as folder:
+    with pytest.raises(KeyboardInterrupt), atomic_folder(out, ours=files_of_suite(out)) as folder:
         (folder / "suite.json").write_text("new")
         raise KeyboardInterrupt
     assert bytes_of(out) == before
@@ -98,7 +98,7 @@ def test_an_interrupted_build_loses_no_suite(tmp_path: Path) -> None:
 KILLED = """
 import os, sys
 from pathlib import Path
-from s2lct.files import whole_file, whole_folder
+from s2lct.files import atomic_file, atomic_folder
 out, moment = Path(sys.argv[1]), sys.argv[2]
 rename = Path.rename
 def killed(self, target):
@@ -106,7 +106,7 @@ def killed(self, target):
         os._exit(9)
     return rename(self, target)
 Path.rename = killed
-with (whole_file if moment == "file" else whole_folder)(out) as place:
+with (atomic_file if moment == "file" else atomic_folder)(out) as place:
     if moment != "between":
         os._exit(9)
 """
@@ -128,10 +128,10 @@ def test_the_next_run_mends_what_a_killed_one_left(tmp_path: Path, moment: str) 
     of_another = left.with_name(f"{'-'.join(names)}-{running.pid}-{number}.partial")
     of_another.write_text("still being written")
     if moment == "file":
-        with whole_file(out) as file:
+        with atomic_file(out) as file:
             file.write(b"new")
     else:
-        with pytest.raises(KeyboardInterrupt), whole_folder(out):
+        with pytest.raises(KeyboardInterrupt), atomic_folder(out):
             raise KeyboardInterrupt
     assert of_another.read_text() == "still being written"
     running.communicate(b"\n")
@@ -143,17 +143,17 @@ def test_a_folder_to_write_into_may_be_the_one_we_are_in_or_a_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    check_folder_out(Path(), "--out")
+    check_output_folder(Path(), "--out")
     with pytest.raises(OutputError, match="you are in this folder") as refused:
-        check_folder_out(Path(), "--out", replaced=True)
+        check_output_folder(Path(), "--out", replaced=True)
     assert "suite" in refused.value.hint
     with pytest.raises(OutputError, match="you are in this folder"):
-        check_folder_out(tmp_path.parent, "--out", replaced=True)
+        check_output_folder(tmp_path.parent, "--out", replaced=True)
     (tmp_path / "disk").mkdir()
     monkeypatch.setattr(os.path, "ismount", lambda path: str(path).endswith("disk"))
-    check_folder_out(tmp_path / "disk", "--out")
+    check_output_folder(tmp_path / "disk", "--out")
     with pytest.raises(OutputError, match="a disk is mounted"):
-        check_folder_out(tmp_path / "disk", "--out", replaced=True)
+        check_output_folder(tmp_path / "disk", "--out", replaced=True)
 
 
 def test_a_damaged_suite_and_files_of_file_managers_are_replaced(tmp_path: Path) -> None:
@@ -175,10 +175,10 @@ def test_a_damaged_suite_and_files_of_file_managers_are_replaced(tmp_path: Path)
 
 def test_a_lock_lies_beside_what_it_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "out"
-    with locked(out):
+    with output_lock(out):
         monkeypatch.setenv("S2LCT_CACHE", str(tmp_path / "another"))
-        with pytest.raises(OutputError, match="another process"), locked(out):
+        with pytest.raises(OutputError, match="another process"), output_lock(out):
             pass
     assert not list(tmp_path.iterdir())
-    with locked(out):
+    with output_lock(out):
         pass

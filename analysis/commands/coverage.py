@@ -109,10 +109,10 @@ def masks(
     from s2lct.analysis.coverage.encoder import load_encoder
     from s2lct.analysis.coverage.wimask import learn_masks
     from s2lct.builder.corpus.read import read_corpus
-    from s2lct.files import check_folder_out, write_text
+    from s2lct.files import check_output_folder, write_text
     from s2lct.identity import shuffle_key
 
-    check_folder_out(out, "--out")
+    check_output_folder(out, "--out")
     read = read_corpus(corpus, labelled=False)
     parts = parts_of_corpus(read, seed)
     texts = [sentence.text for sentence in parts.train]

@@ -60,13 +60,13 @@ def explain(
     from s2lct.analysis.explain.search import explain as explained
     from s2lct.analysis.explain.words import MaskedLMFiller
     from s2lct.analysis.judge import Judge, load_model
-    from s2lct.files import check_file_out, write_text
+    from s2lct.files import check_output_file, write_text
     from s2lct.labels import check_label_map
     from s2lct.suite.cases import load_suite
 
     meanings = check_label_map(label_map)
-    check_file_out(out, "--out")
-    check_file_out(html, "--html")
+    check_output_file(out, "--out")
+    check_output_file(html, "--html")
     cases = load_suite(suite).select(capability or None)
     judge = Judge(load_model(model, device=device), label_map=meanings)
     check_packages(judge)
@@ -138,13 +138,13 @@ def retrain(
     from s2lct.analysis.judge import Judge, load_model
     from s2lct.analysis.retrain import Retrainer, html_page
     from s2lct.analysis.training import TrainOptions
-    from s2lct.files import check_folder_out, write_text
+    from s2lct.files import check_output_folder, write_text
     from s2lct.labels import check_label_map
     from s2lct.suite.cases import load_suite
 
     require("accelerate", "sklearn")
     meanings = check_label_map(label_map)
-    check_folder_out(out, "--out")
+    check_output_folder(out, "--out")
     loaded = load_suite(suite)
     trainings = _trainings(on, loaded.capabilities)
     loaded.select([name for names in trainings.values() for name in names])

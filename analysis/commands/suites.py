@@ -53,13 +53,13 @@ def diversity(
     from s2lct.analysis.corpus_parts import source_corpus
     from s2lct.analysis.diversity import measure_diversity
     from s2lct.builder.capabilities.files import cases_beside
-    from s2lct.files import check_file_out, write_text
+    from s2lct.files import check_output_file, write_text
     from s2lct.suite.cases import load_suite
     from s2lct.suite.other_suites import read_checklist
 
     require("sacrebleu", *(("matplotlib",) if plot else ()))
-    check_file_out(plot, "--plot")
-    check_file_out(csv, "--csv")
+    check_output_file(plot, "--plot")
+    check_output_file(csv, "--csv")
     if plot is not None and plot.suffix not in PICTURES:
         raise OptionError(f"--plot {plot}: no picture", hint=f"name it {', '.join(PICTURES)}")
     chosen = load_suite(suite).select(capability or None)
@@ -120,11 +120,11 @@ def import_annotations(
     Label consistency, relevance, Krippendorff's α, and the cases they dispute.
     """
     from s2lct.analysis.study import QUESTIONS, evaluate, read_key
-    from s2lct.files import check_file_out, write_text
+    from s2lct.files import check_output_file, write_text
     from s2lct.suite.annotation import read_annotations
 
     require("krippendorff")
-    check_file_out(out, "--out")
+    check_output_file(out, "--out")
     of_study = read_key(key)
     result = evaluate(read_annotations(annotations, QUESTIONS, of_study.items), of_study)
     if out is not None:

@@ -15,11 +15,12 @@ from s2lct.analysis.coverage.criteria import Coverage
 from s2lct.analysis.coverage.encoder import EncoderModel, Text
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.errors import AnalysisError
-from s2lct.files import is_here
+from s2lct.files import path_exists
 from s2lct.identity import shuffle_key
 from s2lct.plain_text import ShortRepr
 from s2lct.suite.cases import load_suite
-from s2lct.suite.other_suites import CHECKLIST, is_spec, read_cases, rows_of_file
+from s2lct.suite.other_suites import CHECKLIST, is_table_name, read_cases
+from s2lct.table_files import read_rows
 
 PAIRS = "pairs:"
 """Before a file of pairs that stands where a corpus may stand."""
@@ -47,7 +48,7 @@ def read_pairs(path: Path) -> list[Pair]:
         ScoringError: the file cannot be read.
     """
     pairs: dict[tuple[str, tuple[str, str]], Pair] = {}
-    rows = rows_of_file(path, "jsonl")
+    rows = read_rows(path, "jsonl")
     if not any("text_pair" in row for _, row in rows[:1]):
         return []
     for where, row in rows:
@@ -70,7 +71,7 @@ def texts_of_suite(suite: str) -> list[Text]:
         ScoringError: there is no such suite, or it is damaged.
     """
     path = Path(suite.removeprefix(f"{CHECKLIST}:"))
-    if str(path) == suite and (is_spec(suite) or not suite.endswith((".jsonl", ".jsonl.gz"))):
+    if str(path) == suite and (is_table_name(suite) or not suite.endswith((".jsonl", ".jsonl.gz"))):
         return [case.text for case in load_suite(suite).cases]
     pairs = [pair.texts for pair in read_pairs(path)]
     return [*pairs] or [text for case in read_cases(path) for text in case.texts]
@@ -89,8 +90,8 @@ def named_suites(names: Sequence[str]) -> dict[str, list[Text]]:
     found: dict[str, list[Text]] = {}
     for name in names:
         called, equals, suite = name.partition("=")
-        if not equals or is_here(Path(name)) or is_spec(name):
-            file = name.partition(":")[2] if is_spec(name) else name
+        if not equals or path_exists(Path(name)) or is_table_name(name):
+            file = name.partition(":")[2] if is_table_name(name) else name
             called, suite = Path(file).name.removesuffix(".gz").removesuffix(".jsonl"), name
         if called in found or not called:
             raise AnalysisError(

@@ -9,20 +9,20 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
 
 from pyarrow.csv import ConvertOptions, ParseOptions, read_csv
 
 from s2lct.builder.corpus.collect import Corpus, corpus_of
 from s2lct.builder.corpus.sst import read_sst
-from s2lct.builder.corpus.tables import Columns, FileKind, read_files, read_hub
+from s2lct.builder.corpus.tables import Columns, read_files, read_hub
 from s2lct.builder.language import DATA
 from s2lct.builder.language.natural_text import all_restored, mend_c1
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
-from s2lct.files import named_path
+from s2lct.files import expanded_path
 from s2lct.labels import Label
 from s2lct.plain_text import did_you_mean, words
+from s2lct.table_files import TABLE_KINDS
 
 SPEC_FORMS = (
     "write one of: embedded, sst:PATH or sst:URL, csv:PATH, jsonl:PATH, parquet:PATH, "
@@ -74,11 +74,11 @@ def read_corpus(
         return read_embedded()
     if kind == "sst" and location.strip():
         return read_sst(location)
-    if kind in ("csv", "jsonl", "parquet") and location.strip():
-        return read_files(cast(FileKind, kind), named_path(location), columns)
+    if kind in TABLE_KINDS and location.strip():
+        return read_files(kind, expanded_path(location), columns)
     if kind == "hf":
         return read_hub(*hub_spec(spec), columns)
-    near = did_you_mean(kind, ("embedded", "sst", "csv", "jsonl", "parquet", "hf"))
+    near = did_you_mean(kind, ("embedded", "sst", *TABLE_KINDS, "hf"))
     raise CorpusError(f"corpus {spec!r} is of no known kind", hint=near + SPEC_FORMS)
 
 

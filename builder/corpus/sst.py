@@ -14,7 +14,7 @@ from s2lct.builder.corpus.collect import Corpus, corpus_of
 from s2lct.builder.language.natural_text import all_restored, mend_mojibake, undo_escapes
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
-from s2lct.files import named_path
+from s2lct.files import expanded_path, is_folder
 from s2lct.hub_calls import reason_of
 from s2lct.labels import Label
 
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 def read_sst(location: str) -> Corpus:
     """Read it from a folder, a zip or an address; a `CorpusError` if it is not there, or broken."""
-    path = _downloaded(location) if "://" in location else named_path(location)
+    path = _downloaded(location) if "://" in location else expanded_path(location)
     # What a damaged zip raises, what is no UTF-8, no number or no two parts, what is nowhere.
     broken = (zipfile.BadZipFile, zlib.error, RuntimeError, OSError, EOFError, ValueError, KeyError)
     try:
@@ -68,7 +68,7 @@ def _downloaded(url: str) -> Path:
 
 def _files(path: Path) -> list[bytes]:
     """The treebank's files in a folder, in a folder within, or in a zip, which is not unpacked."""
-    if path.is_dir():
+    if is_folder(path):
         files = {file.name: file for file in (*sorted(path.glob("*/*.txt")), *path.glob("*.txt"))}
         return [files[name].read_bytes() for name in _FILES]
     if not path.is_file():  # a device has no end

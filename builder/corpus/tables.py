@@ -1,4 +1,4 @@
-"""Tables as corpora: CSV, JSON lines and Parquet files or folders of them, data sets of the Hub."""
+"""Tables as corpora: CSV, JSON and Parquet files, folders of them, and data sets of the Hub."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
 
 from s2lct.builder.corpus.clean import clean
 from s2lct.builder.corpus.collect import MAX_WORDS, Corpus, corpus_of
 from s2lct.builder.language.natural_text import natural
 from s2lct.builder.records import Sentence
-from s2lct.errors import CorpusError, ScoringError
-from s2lct.files import is_folder, is_here
+from s2lct.errors import CorpusError
+from s2lct.files import is_folder, path_exists
 from s2lct.hub_calls import reason_of
 from s2lct.labels import (
     LABELS,
@@ -28,29 +27,29 @@ from s2lct.labels import (
     written_label,
 )
 from s2lct.plain_text import plain
-from s2lct.suite.other_suites import Located, is_empty, rows_of_file
+from s2lct.table_files import LocatedRow, TableKind, is_blank, read_rows, table_kind
 
-FileKind = Literal["csv", "jsonl", "parquet"]
-_CANDIDATES = {
+_USUAL_COLUMNS = {
     "text": ("text", "sentence", "content", "review", "review_text", "review_body", "body"),
     "label": ("label", "labels", "sentiment", "stars", "rating", "star_rating"),
 }
-_STARS = "1 and 2 stars are negative, 3 neutral, 4 and 5 positive"
-_MOST_TOKENS = 4 * MAX_WORDS
-_MOST_CHARACTERS = 40_000
+_STARS_EXPLAINED = "1 and 2 stars are negative, 3 neutral, 4 and 5 positive"
+_MAX_TEXT_WORDS = 4 * MAX_WORDS
+_MAX_TEXT_CHARACTERS = 40_000
+_MAX_SHOWN_CHARACTERS = 60
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which columns hold text and label, and what labels mean, as far as the user says.
+    """Which columns of a table hold texts and labels, and how they are read.
 
     Attributes:
-        text: the column with the texts; None for the first that is called as usual.
-        label: likewise.
-        label_map: what labels mean.
-        labelled: if not, a label that is missing or unknown is neutral.
-        cleaned: whether texts become sentences.
+        text: the column of the texts; None for the first that has a usual name.
+        label: the column of the labels; None likewise.
+        label_map: what the labels mean, as far as the user says it.
+        labelled: if False, a label that is missing or not understood is neutral.
+        cleaned: whether texts are split into sentences and cleaned.
     """
 
     text: str | None = None
@@ -59,120 +58,132 @@ class Columns:
     labelled: bool = True
     cleaned: bool = False
 
-    def name_of(self, role: str, present: Sequence[str], where: str) -> str | None:
-        """The name of the column for text or label; a `CorpusError` if it is asked for in vain."""
+    def column_for(self, role: str, columns: Sequence[str], table: str) -> str | None:
+        """The column of the texts or labels; a `CorpusError` if it is needed and missing."""
         named = self.text if role == "text" else self.label
-        candidates = _CANDIDATES[role] if named is None else (named,)
-        column = next((name for name in candidates if name in present), None)
+        candidates = _USUAL_COLUMNS[role] if named is None else (named,)
+        column = next((name for name in candidates if name in columns), None)
         if column is None and (role == "text" or self.labelled):
-            shown = plain(", ".join(map(repr, present)), 500) or "none"
+            shown = plain(", ".join(map(repr, columns)), 500) or "none"
             raise CorpusError(
-                f"{where} lacks a column {' or '.join(candidates)}; its columns: {shown}",
+                f"{table} lacks a column {' or '.join(candidates)}; its columns: {shown}",
                 hint=f"name the column that holds the {role} with --{role}-column",
             )
         return column
 
 
-def read_files(kind: FileKind, path: Path, columns: Columns) -> Corpus:
-    """Read rows of a file, or of the files of a folder as if they were one."""
+def read_files(kind: TableKind, path: Path, columns: Columns) -> Corpus:
+    """Read a table from a file, or from the files of that kind in a folder."""
     files = [path]
     if is_folder(path):
-        of_kind = (*path.glob(f"[!.]*.{kind}"), *path.glob(f"[!.]*.{kind}.gz"))
-        files = sorted(file for file in of_kind if file.is_file())
+        visible = sorted(path.glob("[!.]*"))
+        files = [file for file in visible if table_kind(file) == kind and file.is_file()]
     if not files:
         raise CorpusError(
             f"{path} holds no file whose name ends in .{kind}",
             hint=f"write {kind}:PATH of a file, or of a folder that has such files in itself",
         )
-    try:
-        rows = [row for file in files for row in rows_of_file(file, kind)]
-    except ScoringError as error:
-        raise CorpusError(error.problem, hint=error.hint) from error
+    rows = [row for file in files for row in read_rows(file, kind, error=CorpusError)]
     description = f"sentences of {plain(path.name)}"
-    return _corpus_of(rows, columns, f"{kind}:{path.name}", str(path), description)
+    return _corpus_of_rows(rows, columns, f"{kind}:{path.name}", str(path), description)
 
 
 def read_hub(name: str, config: str, split: str, columns: Columns) -> Corpus:
-    """Read a split of a data set; one of the Hub even if a folder of that name is here."""
+    """Read a split of a data set of the Hub, even if a folder here has the same name."""
     from datasets import load_dataset
 
-    where = f"hf:{name}" + (f", configuration {config}" if config else "") + f", split {split}"
-    address = f"hf://datasets/{name}" if is_here(Path(name)) else name
+    table_name = f"hf:{name}" + (f", configuration {config}" if config else "") + f", split {split}"
+    address = f"hf://datasets/{name}" if path_exists(Path(name)) else name
+    wanted = {*_USUAL_COLUMNS["text"], *_USUAL_COLUMNS["label"], columns.text, columns.label}
+    wanted |= {"id", "split"}
     try:
         # Every way in which fetching can fail has its own class, some of other packages.
         table = load_dataset(address, config or None, split=split)
-        named = {*_CANDIDATES["text"], *_CANDIDATES["label"], columns.text, columns.label}
-        present = list(table.column_names)
-        kept = [name for name in present if name in named | {"id", "split"}]
-        cells = list(table.select_columns(kept))
+        names = list(table.column_names)
+        cells = list(table.select_columns([name for name in names if name in wanted]))
     except Exception as error:
         raise CorpusError(
-            f"{where} cannot be loaded: {reason_of(error)}",
+            f"{table_name} cannot be loaded: {reason_of(error)}",
             hint="check its name, configuration and split on https://huggingface.co/datasets "
             "and the network",
         ) from error
-    for name_of_column in kept:
-        if classes := getattr(table.features[name_of_column], "names", None):
-            columns = replace(columns, label_map=_by_name(columns.label_map, classes))
-            for row in cells:
-                number = row[name_of_column]
-                if number is not None and 0 <= number < len(classes):
-                    row[name_of_column] = classes[number]
-    rows = [(f"{where}, row {number:,}", row) for number, row in enumerate(cells, start=1)]
+    for column, feature in table.features.items():
+        classes = getattr(feature, "names", None)
+        if not classes or column not in wanted:
+            continue
+        columns = replace(columns, label_map=_with_class_names(columns.label_map, classes))
+        for row in cells:
+            if row[column] is not None and 0 <= row[column] < len(classes):
+                row[column] = classes[row[column]]
+    rows = [(f"{table_name}, row {number:,}", row) for number, row in enumerate(cells, start=1)]
     description = " ".join((table.info.description or "").split())
     description = description or f"dataset {name} of the Hugging Face hub, split {split}"
-    licence = table.info.license or "not stated"
-    return _corpus_of(rows, columns, f"hf:{name}", where, description, licence, present)
+    corpus = _corpus_of_rows(rows, columns, f"hf:{name}", table_name, description, names)
+    return replace(corpus, licence=table.info.license or corpus.licence)
 
 
-def _by_name(label_map: Mapping[str, Label], classes: Sequence[str]) -> dict[str, Label]:
-    """A label map in which numbers of classes are their names."""
+def _with_class_names(label_map: Mapping[str, Label], classes: Sequence[str]) -> dict[str, Label]:
+    """A label map in which the numbers of classes are replaced by the classes' names."""
     names = {str(number): name for number, name in enumerate(classes) if str(number) not in classes}
     return {names.get(label, label): meaning for label, meaning in label_map.items()}
 
 
-def _corpus_of(
-    rows: Sequence[Located],
+def _corpus_of_rows(
+    rows: Sequence[LocatedRow],
     columns: Columns,
     name: str,
-    where: str,
+    table: str,
     description: str,
-    licence: str = "not stated",
     present: Sequence[str] = (),
 ) -> Corpus:
-    """A corpus of a table's rows; a `CorpusError` says which row does not fit."""
+    """A corpus of a table's rows; a `CorpusError` says which row does not fit.
+
+    Args:
+        rows: all rows.
+        columns: what is read of them.
+        name: of the corpus.
+        table: what errors call the table.
+        description: of the corpus.
+        present: the columns that the table has, if ``rows`` lack some of them.
+    """
     name = plain(name)
     if not rows:
         raise CorpusError(
-            f"{where} holds no row", hint="give a table with a text and a label a row"
+            f"{table} holds no row", hint="give a table with a text and a label a row"
         )
     present = present or list(dict.fromkeys(column for _, row in rows for column in row))
-    text_column = columns.name_of("text", present, where)
-    label_column = columns.name_of("label", present, where)
-    texts = [_text_of(row.get(text_column or ""), text_column, place) for place, row in rows]
+    text_column = columns.column_for("text", present, table) or ""
+    label_column = columns.column_for("label", present, table)
+    texts = [_text_in(row.get(text_column), text_column, place) for place, row in rows]
     labels = [""] * len(rows)
     if label_column:
-        labels = [_label_of(row.get(label_column), label_column, place) for place, row in rows]
+        labels = [_label_in(row.get(label_column), label_column, place) for place, row in rows]
     meanings = _meanings(rows, texts, labels, columns, label_column, name)
     sentences: list[Sentence] = []
     unlabelled = 0
-    for number, ((place, row), raw, label) in enumerate(
+    for number, ((place, row), text, label) in enumerate(
         zip(rows, texts, labels, strict=True), start=1
     ):
-        if columns.labelled and not label and raw.strip():
-            if columns.cleaned:
-                unlabelled += 1
-                continue
-            raise CorpusError(
-                f"{place}: {label_column!r} is empty",
-                hint="give it a label, or leave the row out",
+        if columns.labelled and not label and text.strip():
+            if not columns.cleaned:
+                raise CorpusError(
+                    f"{place}: {label_column!r} is empty",
+                    hint="give it a label, or leave the row out",
+                )
+            unlabelled += 1
+            continue
+        # Natural text of a far too long text takes long, too.
+        beginning = _beginning(text)
+        sentences.append(
+            Sentence(
+                name,
+                str(row["id"]) if not is_blank(row.get("id")) else _missing_id(number, present),
+                "" if columns.cleaned else natural(beginning),
+                LABELS[meanings.get(label, LABELS.index("neutral"))],
+                str(row.get("split") or ""),
+                raw=beginning if columns.cleaned else text,
             )
-        # Finding the natural text of what is far too long takes long itself.
-        first = _first_words(raw)
-        text, raw = ("", first) if columns.cleaned else (natural(first), raw)
-        id = _id_of(row, number) if "id" in present else str(number)
-        meaning = LABELS[meanings.get(label, LABELS.index("neutral"))]
-        sentences.append(Sentence(name, id, text, meaning, str(row.get("split") or ""), raw=raw))
+        )
     skipped = Counter({"without label": unlabelled})
     if columns.cleaned:
         cleaned = clean(sentences)
@@ -183,60 +194,61 @@ def _corpus_of(
         sentences,
         skipped=skipped,
         description=description,
-        licence=licence,
+        licence="not stated",
         labelled=columns.labelled,
     )
 
 
-def _id_of(row: Mapping[str, Any], number: int) -> str:
-    """A row's id; of one that lacks it, what no row is called that has one."""
-    return f"row-{number}" if is_empty(row.get("id")) else str(row["id"])
+def _missing_id(number: int, present: Sequence[str]) -> str:
+    """The id of a row without one: its number, marked if other rows of the table have ids."""
+    return f"row-{number}" if "id" in present else str(number)
 
 
-def _text_of(cell: object, column: str | None, where: str) -> str:
-    if cell is None:
-        return ""
-    if not isinstance(cell, str):
+def _text_in(cell: object, column: str, place: str) -> str:
+    if cell is not None and not isinstance(cell, str):
         raise CorpusError(
-            f"{where}: {column!r} holds {plain(repr(cell), 60)}, not text",
+            f"{place}: {column!r} holds {plain(repr(cell), _MAX_SHOWN_CHARACTERS)}, not text",
             hint="name the column that holds the text with --text-column",
         )
-    return cell
+    return cell or ""
 
 
-def _label_of(cell: object, column: str, where: str) -> str:
+def _label_in(cell: object, column: str, place: str) -> str:
     if isinstance(cell, (list, Mapping)):
+        shown = plain(repr(cell), _MAX_SHOWN_CHARACTERS)
         raise CorpusError(
-            f"{where}: {column!r} holds {plain(repr(cell), 60)}, not one label",
+            f"{place}: {column!r} holds {shown}, not one label",
             hint="name a column that holds one label a row with --label-column",
         )
     return written_label(cell)
 
 
 def _meanings(
-    rows: Sequence[Located],
+    rows: Sequence[LocatedRow],
     texts: Sequence[str],
     labels: Sequence[str],
     columns: Columns,
-    column: str | None,
+    label_column: str | None,
     name: str,
 ) -> dict[str, int]:
-    """What each label of a table means; of one that needs none, what is understood."""
+    """What each label of a table means, without those that mean nothing and need not."""
     if not columns.labelled:
-        meanings = meanings_of_labels(labels, column, columns.label_map)
+        meanings = meanings_of_labels(labels, label_column, columns.label_map)
         return {label: number for label, number in meanings.items() if number is not None}
-    places: dict[str, str] = {}
+    first_place: dict[str, str] = {}
     for (place, _), text, label in zip(rows, texts, labels, strict=True):
         if label and text.strip():
-            places.setdefault(label, place)
-    read = read_labels(places, column, columns.label_map, error=CorpusError)
-    is_starred = (column or "").strip().lower() in STAR_COLUMNS and not columns.label_map
-    if is_starred and any(meaning_of(label) is None or not label[0].isalpha() for label in places):
-        logger.warning("%s: the labels in %r are stars: %s", name, column, _STARS)
-    return read
+            first_place.setdefault(label, place)
+    understood = read_labels(first_place, label_column, columns.label_map, error=CorpusError)
+    may_be_stars = (label_column or "").strip().lower() in STAR_COLUMNS and not columns.label_map
+    if may_be_stars and any(
+        meaning_of(label) is None or not label[0].isalpha() for label in first_place
+    ):
+        logger.warning("%s: the labels in %r are stars: %s", name, label_column, _STARS_EXPLAINED)
+    return understood
 
 
-def _first_words(raw: str) -> str:
-    """As much of a text as is read: its lines stay."""
-    end = next(islice(re.finditer(r"\s+\S", raw), _MOST_TOKENS, None), None)
-    return raw[: _MOST_CHARACTERS if end is None else min(end.start(), _MOST_CHARACTERS)]
+def _beginning(text: str) -> str:
+    """The part of a text that is read, with its line breaks."""
+    end = next(islice(re.finditer(r"\s+\S", text), _MAX_TEXT_WORDS, None), None)
+    return text[: min(end.start() if end else _MAX_TEXT_CHARACTERS, _MAX_TEXT_CHARACTERS)]

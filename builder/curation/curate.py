@@ -30,7 +30,7 @@ from s2lct.builder.records import (
 )
 from s2lct.builder.stages import choose
 from s2lct.errors import BuildError
-from s2lct.files import check_folder_out, locked
+from s2lct.files import check_output_folder, output_lock
 from s2lct.labels import Label
 from s2lct.plain_text import ShortRepr
 from s2lct.progress import bar
@@ -107,10 +107,10 @@ def curate(
         annotator: whose answers these are, where they do not say so; without answers, who the
             sheets are for.
     """
-    check_folder_out(config.out, "--out")
+    check_output_folder(config.out, "--out")
     path, *others = config.annotations
     with ExitStack() as opened:
-        opened.enter_context(locked(path, "--annotations"))
+        opened.enter_context(output_lock(path, "--annotations"))
         file = AnnotationFile(path, others, int(config.is_of_others))
         for name in (annotator, *(model.name for model in models)):
             file.annotations.check_care(name)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from s2lct.builder.annotations import Annotation, AnnotationFile, Annotations, Answer
 from s2lct.errors import AnnotationError
-from s2lct.files import as_json_lines, whole_folder, write_text
+from s2lct.files import as_json_lines, atomic_folder, write_text
 from s2lct.identity import fingerprint_of
 from s2lct.labels import Label
 from s2lct.suite.annotation import (
@@ -93,7 +93,7 @@ def write_sheets(items: Sequence[Item], folder: Path, *, seed: int) -> list[Path
     names = [f"sheet-{number:03}" for number in range(1, len(starts) + 1)]
     instructions = protocol()
     if not made.is_dir():
-        with whole_folder(made) as place:
+        with atomic_folder(made) as place:
             for name, start in zip(names, starts, strict=True):
                 sheet = with_traps(ordered[start : start + ITEMS_A_SHEET], seed)
                 titles = f"{made.name}-{name}", f"Cases: {name}"

@@ -20,7 +20,7 @@ from s2lct.builder.language import DATA
 from s2lct.builder.language.fluency import MODIFIERS, head_behind
 from s2lct.builder.language.lexicon import FOCUSING, POSTDETERMINERS
 from s2lct.plain_text import words
-from s2lct.suite.tables import read_table
+from s2lct.table_files import read_parquet
 
 if TYPE_CHECKING:
     from s2lct.builder.records import Token
@@ -52,7 +52,7 @@ def shipped_pairs() -> Mapping[Pair, float]:
 
     ``scripts/count_collocations.py`` counts them.
     """
-    columns = read_table(SHIPPED.read_bytes(), shipped=True).to_pydict()
+    columns = read_parquet(SHIPPED.read_bytes(), shipped=True).to_pydict()
     counts = (2.0 ** (eighths / 8) for eighths in columns["eighths"])
     return dict(zip(zip(columns["first"], columns["second"], strict=True), counts, strict=True))
 

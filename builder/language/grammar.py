@@ -17,7 +17,7 @@ from typing import Final
 
 from s2lct.builder.language import DATA, listed
 from s2lct.plain_text import words
-from s2lct.suite.tables import read_table
+from s2lct.table_files import read_parquet
 
 Rule = tuple[str, tuple[str, ...]]
 """A production: left-hand side and right-hand side."""
@@ -133,7 +133,7 @@ class ReferenceGrammar:
     @functools.cache
     def load() -> ReferenceGrammar:
         """The shipped grammar, which ``scripts/compute_reference_grammar.py`` counts."""
-        rows = read_table(SHIPPED.read_bytes(), shipped=True).to_pylist()
+        rows = read_parquet(SHIPPED.read_bytes(), shipped=True).to_pylist()
         return ReferenceGrammar({(row["lhs"], tuple(row["rhs"])): row["count"] for row in rows})
 
     def probability(self, lhs: str, rhs: tuple[str, ...]) -> float:
@@ -209,7 +209,7 @@ lemma of the head that they hang on."""
 def shipped_bank() -> PhraseBank:
     """The bank that comes with the package, which ``scripts/harvest_phrases.py`` counts."""
     bank: defaultdict[tuple[str, str, str], list[Phrase]] = defaultdict(list)
-    for row in read_table(PHRASES.read_bytes(), shipped=True).to_pylist():
+    for row in read_parquet(PHRASES.read_bytes(), shipped=True).to_pylist():
         phrase = Phrase(row["text"], row["label"])
         for left, head in product(row["lefts"], row["heads"]):
             bank[row["parent"], left, head].append(phrase)
@@ -219,5 +219,5 @@ def shipped_bank() -> PhraseBank:
 @functools.cache
 def shipped_attachments() -> Mapping[tuple[str, str], float]:
     """In what share of a head's occurrences a phrase that begins with a word hangs on it."""
-    rows = read_table(ATTACHMENTS.read_bytes(), shipped=True).to_pylist()
+    rows = read_parquet(ATTACHMENTS.read_bytes(), shipped=True).to_pylist()
     return {(row["head"], row["first"]): row["share"] for row in rows}

@@ -21,7 +21,7 @@ import yaml
 
 from s2lct.builder.language import DATA, listed
 from s2lct.plain_text import words
-from s2lct.suite.tables import read_table
+from s2lct.table_files import read_parquet
 
 Score = Callable[[str], float]
 Pos = Literal["adj", "adv", "noun", "verb"]
@@ -111,7 +111,7 @@ class Lexicon:
     @functools.cache
     def load() -> Lexicon:
         """The shipped table, which ``scripts/compute_lexicon.py`` computes."""
-        columns = read_table(SHIPPED.read_bytes(), shipped=True).to_pydict()
+        columns = read_parquet(SHIPPED.read_bytes(), shipped=True).to_pydict()
         words = zip(columns["word"], columns["pos"], strict=True)
         scores = (round(score, 4) for score in columns["score"])
         entries = map(Entry, scores, columns["pure_neutral"], columns["senses"])

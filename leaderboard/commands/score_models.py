@@ -24,8 +24,9 @@ from s2lct.command import (
 )
 from s2lct.errors import OptionError, S2lctError, S2lctWarning, ScoringError, require
 from s2lct.hub_calls import reason_of
-from s2lct.labels import ENDS, LABELS, PROMPTS, check_label_map
+from s2lct.labels import ENDS, LABELS, check_label_map
 from s2lct.plain_text import ShortRepr
+from s2lct.suite.prompts import PROMPTS
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.models.language_model import LabelPrompt

@@ -31,9 +31,10 @@ from inspect_ai.scorer import (
 from inspect_ai.solver import TaskState, generate
 
 from s2lct.errors import S2lctError
-from s2lct.labels import LABELS, PROMPTS, SLOT, checked_prompt
+from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.text_answers import PREDICTED, TextAnswer, label_of
 from s2lct.suite.cases import INSTALLED, SuiteCases, families_of, load_suite
+from s2lct.suite.prompts import PROMPTS, SLOT, checked_prompt
 from s2lct.suite.tables import ALL, CONTRAST
 
 """What `load_dataset` finds after ``s2lct install``."""

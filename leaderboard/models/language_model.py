@@ -24,7 +24,7 @@ from s2lct.engines import parallel_map
 from s2lct.errors import ScoringError
 from s2lct.hub_calls import reason_of
 from s2lct.identity import fingerprint_of
-from s2lct.labels import ENDS, LABELS, PROMPTS, SLOT, checked_prompt, space_behind
+from s2lct.labels import ENDS, LABELS
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.models.classifier import (
     ModelFacts,
@@ -40,6 +40,7 @@ from s2lct.leaderboard.models.network import (
     place,
     state_sha256,
 )
+from s2lct.suite.prompts import PROMPTS, SLOT, checked_prompt, space_behind
 
 PROMPT = PROMPTS[0]
 TOKENS_A_BATCH_ON_GPU = 16_384

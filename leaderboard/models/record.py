@@ -7,11 +7,12 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from s2lct.labels import LABELS, PROMPTS
+from s2lct.labels import LABELS
 from s2lct.leaderboard.models.built_in import WORD_LISTS
 from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
 from s2lct.leaderboard.models.endpoint import EndpointUse
 from s2lct.leaderboard.models.language_model import PROMPT, LabelPrompt
+from s2lct.suite.prompts import PROMPTS
 
 BUILT_IN = (*WORD_LISTS, *EMBEDDED_MODELS)
 OTHER_PROMPTS = PROMPTS[1:]

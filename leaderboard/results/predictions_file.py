@@ -17,7 +17,7 @@ from s2lct.leaderboard.results.record import MAX_NAME_LENGTH, check_own_name
 from s2lct.leaderboard.scoring.score import Outcomes, outcomes_of
 from s2lct.plain_text import plain, spreadsheet_cell
 from s2lct.suite.cases import SuiteCases
-from s2lct.suite.other_suites import Located, is_empty, parsed, rows_of_file
+from s2lct.table_files import LocatedRow, is_blank, parse_json_cell, read_rows
 
 LABEL = "label"
 PREDICTION_COLUMNS = (
@@ -62,7 +62,7 @@ def outcomes_of_predictions(
     name = path.name.partition(".")[0] if name is None else name
     check_own_name(name)
     label_map = check_label_map(label_map)
-    rows = list(rows_of_file(path))
+    rows = read_rows(path)
     columns = list(dict.fromkeys(column for _, row in rows for column in row))
     key = next((column for column in ("id", "text") if column in columns), None)
     if key is None:
@@ -128,7 +128,7 @@ def outcomes_of_predictions(
 
 def _predictions(
     path: Path,
-    rows: Sequence[Located],
+    rows: Sequence[LocatedRow],
     columns: Sequence[str],
     label_map: Mapping[str, str] | None,
 ) -> tuple[str, list[Any]]:
@@ -159,9 +159,9 @@ def _predictions(
     if column == LABEL:
         _check_label_column(path, rows, columns, label_map)
     for where, row in rows:
-        if is_empty(row.get(column)):
+        if is_blank(row.get(column)):
             raise ScoringError(f"{where}: {column} is empty", hint="predict this case")
-    cells = [parsed(row[column]) for _, row in rows]
+    cells = [parse_json_cell(row[column]) for _, row in rows]
     return column, [
         cell if isinstance(cell, (Mapping, list)) else written_label(cell) for cell in cells
     ]
@@ -169,7 +169,7 @@ def _predictions(
 
 def _check_label_column(
     path: Path,
-    rows: Sequence[Located],
+    rows: Sequence[LocatedRow],
     columns: Sequence[str],
     label_map: Mapping[str, str] | None,
 ) -> None:
@@ -187,7 +187,7 @@ def _check_label_column(
 
     for column in columns:
         cells = [row.get(column) for _, row in rows]
-        is_other = column not in (LABEL, *_CASE_COLUMNS) and not all(map(is_empty, cells))
+        is_other = column not in (LABEL, *_CASE_COLUMNS) and not all(map(is_blank, cells))
         if is_other and all(map(is_label, cells)):
             raise ScoringError(
                 f"{path}: label or {plain(column, _MAX_TEXT_SHOWN)} may be the prediction, both "

@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from s2lct.errors import S2lctWarning, ScoringError
-from s2lct.files import is_folder, regular_bytes
+from s2lct.files import is_folder, read_limited
 from s2lct.hub_calls import repository_meant
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import Array
@@ -175,7 +175,7 @@ def _errors_named(path: Path) -> Iterator[None]:
 def read_result(path: Path) -> Result:
     """Read a result file without its outcomes."""
     with _errors_named(path):
-        content = regular_bytes(path, MAX_JSON_BYTES)
+        content = read_limited(path, MAX_JSON_BYTES)
         try:
             format = json.loads(content).get("format", FORMAT)
         except (ValueError, AttributeError, RecursionError):
@@ -269,7 +269,7 @@ def _read_table(path: Path, result: Result, max_rows: int) -> pa.Table:
     name = result.outcomes.path
     if Path(name).name != name or "\\" in name or not name.endswith(".parquet"):
         raise ValueError(f"outcomes.path: {name!r} is no plain name of a Parquet file beside it")
-    content = regular_bytes(path.parent / name, MAX_TABLE_BYTES)
+    content = read_limited(path.parent / name, MAX_TABLE_BYTES)
     if hashlib.sha256(content).hexdigest() != result.outcomes.sha256:
         raise ValueError(f"{name}: is not the file that the result names (SHA-256 differs)")
     try:

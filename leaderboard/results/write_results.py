@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from s2lct.errors import OutputError, ScoringError
-from s2lct.files import check_folder_out, is_folder, sha256_of, whole_file, write_text
+from s2lct.files import atomic_file, check_output_folder, is_folder, sha256_of, write_text
 from s2lct.labels import LABELS
 from s2lct.leaderboard.models.record import BUILT_IN, ModelRecord, OptionsRecord, other_dtype
 from s2lct.leaderboard.results import record
@@ -73,13 +73,13 @@ def _write_predictions(outcomes: Outcomes, path: Path) -> None:
         # The last digits depend on the machine, and on how many texts it computes at once.
         values = [None] * len(outcomes.labels) if table is None else table[:, number].round(4)
         columns[label] = pa.array(values, pa.float32())
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         pq.write_table(pa.table(columns), file)
 
 
 def check_out_folder(folder: Path) -> None:
     """Make a folder for results, before time goes into them, or raise `OutputError`."""
-    check_folder_out(folder, "--out")
+    check_output_folder(folder, "--out")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

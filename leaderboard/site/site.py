@@ -15,7 +15,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from s2lct.files import check_folder_out, write_bytes
+from s2lct.files import check_output_folder, write_bytes
 from s2lct.hub_calls import is_hub_id
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.text_answers import PREDICTED
@@ -87,7 +87,7 @@ def build_site(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    check_folder_out(out, "--out")
+    check_output_folder(out, "--out")
     out.mkdir(parents=True, exist_ok=True)
     rows = flat_rows(leaderboard.suites)
     table = io.BytesIO()
