@@ -1,26 +1,24 @@
 """Whether people agree with a suite: blind forms for annotators, and what their answers say.
 
-After Lee et al., "Automated Testing Linguistic Capabilities of NLP Models", RQ1 and RQ2: three sets
-of 50 seeds and 50 of their expansions, annotated for sentiment and relevance to the capability.
-Label consistency and relevance are equations 1 and 2; agreement is Krippendorff's alpha, ordinal.
-As in the paper, ratings of a case are averaged first, and their mean becomes a label: ratings 2 and
-4 are neutral together. Equation 1 as printed counts the labels that differ, the text reports the
-share that does not; this is that share. The paper says neither how a mean becomes a label, see
-`label_of`, nor how relevance is brought to [0, 1]: here 1 is 0 and 5 is 1.
+After S²LCT, RQ1 and RQ2: three sets of 50 seeds and 50 of their expansions, rated from 1 to 5 for
+sentiment and for relevance to the capability. The paper leaves two things open. How a case's mean
+rating becomes a label: see `label_of`. How relevance becomes a share: here 1 is 0 and 5 is 1.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from statistics import fmean
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from s2lct.analysis.bootstrap import mean_and_interval
+from s2lct.analysis.result import Result
 from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.errors import AnalysisError
 from s2lct.files import check_output_folder, write_text
@@ -35,32 +33,42 @@ from s2lct.tables import Table
 
 KEY_FILE = "key.json"
 RATINGS = (1, 2, 3, 4, 5)
-IRRELEVANT = 2
-"""A rating of relevance up to this disputes that the case tests its capability."""
-_SENTIMENTS = ("very negative", "negative", "neutral or mixed", "positive", "very positive")
-_RELEVANCES = ("not at all", "hardly", "partly", "mostly", "fully")
+HIGHEST_NEGATIVE_MEAN, HIGHEST_NEUTRAL_MEAN = 2.6, 3.4
+HIGHEST_IRRELEVANT_RATING = 2
+
+
+def _answers(*meanings: str) -> dict[str, str]:
+    return dict(zip(map(str, RATINGS), meanings, strict=True))
+
+
 SENTIMENT = Question(
     "sentiment",
     "What does the author feel, all in all?",
     "What the author of the whole text thinks in the end, not what others in it think.",
-    dict(zip(map(str, RATINGS), _SENTIMENTS, strict=True)),
+    _answers("very negative", "negative", "neutral or mixed", "positive", "very positive"),
 )
 RELEVANCE = Question(
     "relevance",
     "How well does the text show this?",
     "Whether the text is what the description below it says. A clumsy text can be fully relevant.",
-    dict(zip(map(str, RATINGS), _RELEVANCES, strict=True)),
+    _answers("not at all", "hardly", "partly", "mostly", "fully"),
     about_item=True,
 )
 QUESTIONS = (SENTIMENT, RELEVANCE)
+INTRODUCTION = (
+    "You will read {} short texts, many about films. For each, say what its author feels, and how "
+    "well it shows the capability named below it. There is no right answer: say what you read. "
+    "Some texts resemble others; judge each by itself."
+)
+Estimate = tuple[float, tuple[float, float]]
+"""A mean and its 95 % bootstrap interval of families."""
+Ratings = Mapping[str, Sequence[int]]
+"""The ratings of each item that has any."""
 
 
 @dataclass(frozen=True)
 class KeyItem:
-    """What an item of a form is: the case, its set from 1 on, and the labels that pass.
-
-    The family is its number among the cases drawn, see `families_of`.
-    """
+    """The case behind an item: its form's number, its family and the labels that pass."""
 
     set: int
     case: str
@@ -74,10 +82,9 @@ class KeyItem:
 
 @dataclass(frozen=True, repr=False)
 class Key(ShortRepr):
-    """What annotators must not see: which case each item is, and what passes.
+    """What annotators must not see: which case each item is.
 
-    The study's id is a hash of the cases drawn; that of an item is such as ``1f0c9a2e-1-007``:
-    study, set, place in the form.
+    The study's id is a hash of its cases. Items are called ``STUDY-SET-PLACE``.
     """
 
     study: str
@@ -90,16 +97,15 @@ _KEY = TypeAdapter(Key)
 
 
 def draw(suite: SuiteCases, *, sets: int = 3, seeds: int = 50, seed: int = 0) -> Key:
-    """Draw so many seeds for each set, an expansion of each, and put them in sets.
+    """Draw so many forms (``sets``), each of so many seeds and an expansion of each.
 
-    The capabilities take turns, so each has the same share until it runs out of seeds that have
-    an expansion. No seed is in two sets. The same seed of the draw gives the same study, whatever
-    the order of the cases.
+    Capabilities take turns, so that all have the same share as long as their seeds last. No seed is
+    in two sets. The order of the suite's cases changes nothing.
 
     Raises:
-        AnalysisError: the suite has too few seeds that have expansions.
+        AnalysisError: the suite has too few seeds with expansions.
     """
-    pairs = _pairs(suite.cases, seed)
+    pairs = _seeds_with_expansion(suite.cases, seed)
     if len(pairs) < sets * seeds:
         raise AnalysisError(
             f"suite {suite.name}: {len(pairs)} of its seeds have expansions, {sets} sets of "
@@ -107,10 +113,10 @@ def draw(suite: SuiteCases, *, sets: int = 3, seeds: int = 50, seed: int = 0) ->
             hint=f"--sets {sets} --seeds {max(1, len(pairs) // sets)}, or build a larger suite",
         )
     # Dealt out capability by capability, so each set has its share of each.
-    drawn = sorted(pairs[: sets * seeds], key=lambda pair: pair[0].capability)
-    ordered = [_form_order(drawn[number::sets], seed, number) for number in range(sets)]
-    study = fingerprint_of([[case.id for case in cases] for cases in ordered])[:8]
-    families = iter(families_of([case for cases in ordered for case in cases]).tolist())
+    dealt = sorted(pairs[: sets * seeds], key=lambda pair: pair[0].capability)
+    forms = [_form_order(dealt[number::sets], seed, number) for number in range(sets)]
+    study = fingerprint_of([[case.id for case in cases] for cases in forms])[:8]
+    families = iter(families_of([case for cases in forms for case in cases]).tolist())
     items = {
         f"{study}-{number}-{place:03}": KeyItem(
             set=number,
@@ -122,76 +128,56 @@ def draw(suite: SuiteCases, *, sets: int = 3, seeds: int = 50, seed: int = 0) ->
             text=case.text,
             passes=tuple(LABELS[label] for label in sorted(case.passes)),
         )
-        for number, cases in enumerate(ordered, 1)
+        for number, cases in enumerate(forms, 1)
         for place, case in enumerate(cases, 1)
     }
     return Key(study, suite.name, suite.fingerprint, items)
 
 
-def _pairs(cases: Sequence[Case], seed: int) -> list[tuple[Case, Case]]:
-    """Seeds, each with one of its expansions, in drawing order, capabilities taking turns."""
-
-    def drawing(case: Case) -> bytes:
-        return shuffle_key(seed, "study", case.id)
-
+def _seeds_with_expansion(cases: Sequence[Case], seed: int) -> list[tuple[Case, Case]]:
+    """Seeds with a random expansion of theirs, in random order, capabilities taking turns."""
+    shuffled = sorted(cases, key=lambda case: shuffle_key(seed, "study", case.id))
     expansions: dict[str, Case] = {}
-    for case in sorted(cases, key=drawing, reverse=True):
+    for case in shuffled:
         if case.kind == "expansion":
-            expansions[case.seed_id] = case
-    queues: dict[str, list[tuple[Case, Case]]] = {}
-    for case in sorted(cases, key=drawing):
+            expansions.setdefault(case.seed_id, case)
+    pairs: dict[str, list[tuple[Case, Case]]] = defaultdict(list)
+    for case in shuffled:
         if case.kind == "seed" and case.id in expansions:
-            queues.setdefault(case.capability, []).append((case, expansions[case.id]))
-    order = sorted(queues, key=lambda name: shuffle_key(seed, "study", name))
-    turns = itertools.zip_longest(*(queues[name] for name in order))
+            pairs[case.capability].append((case, expansions[case.id]))
+    order = sorted(pairs, key=lambda name: shuffle_key(seed, "study", name))
+    turns = itertools.zip_longest(*(pairs[name] for name in order))
     return [pair for turn in turns for pair in turn if pair is not None]
 
 
 def _form_order(pairs: Sequence[tuple[Case, Case]], seed: int, number: int) -> list[Case]:
-    """A set's cases: one of each pair, whichever chance says, in each half of the form."""
+    """A form's cases: a random one of each pair in its first half, the others in its second."""
     rng = rng_for(seed, "study", "form", str(number))
     turned = [pair if rng.random() < 0.5 else pair[::-1] for pair in pairs]
     halves = [[pair[half] for pair in turned] for half in (0, 1)]
     return [case for half in halves for case in rng.sample(half, len(half))]
 
 
-def capability_texts(suite: str, field: Literal["title", "raters"]) -> dict[str, str]:
-    """What annotators read of capabilities: by a suite's folder, else by those that are shipped.
-
-    ``raters`` is what relevance is judged by; a capability without it is left out.
-    """
-    words = {capability.id: getattr(capability, field) for capability in load_capabilities()}
-    if suite and Path(suite).is_dir():
-        described = read_description(Path(suite))["capabilities"]
-        words |= {
-            capability["id"]: str(capability[field])
-            for capability in described
-            if field in capability
-        }
-    return {name: text for name, text in words.items() if text is not None}
-
-
 def forms_of(key: Key) -> dict[str, Form]:
-    """The form of each set, by the name of its files."""
-    titles, descriptions = (
-        capability_texts(key.suite, "title"),
-        capability_texts(key.suite, "raters"),
-    )
-    sets: dict[int, list[Item]] = {}
+    """The form of each set, by the name of its files.
+
+    Titles and descriptions of capabilities come from the suite's folder, else from the shipped
+    capabilities.
+    """
+    about = {shipped.id: (shipped.title, shipped.raters or "") for shipped in load_capabilities()}
+    if key.suite and Path(key.suite).is_dir():
+        for own in read_description(Path(key.suite))["capabilities"]:
+            _, shipped_description = about.get(own["id"], ("", ""))
+            about[own["id"]] = own["title"], own.get("raters") or shipped_description
+    sets: dict[int, list[Item]] = defaultdict(list)
     for id, item in key.items.items():
-        title = titles.get(item.capability, item.capability)
-        about = descriptions.get(item.capability, "")
-        sets.setdefault(item.set, []).append(Item(id, item.text, title, about))
+        title, description = about.get(item.capability, (item.capability, ""))
+        sets[item.set].append(Item(id, item.text, title, description))
     return {
         f"set-{number}": Form(
             f"study-{key.study}-set-{number}",
             f"S²LCT reading study, set {number} of {len(sets)}",
-            (
-                f"You will read {len(items)} short texts, many about films. For each, say what "
-                "its author feels, and how well it shows the capability named below it. There "
-                "is no right answer: say what you read. Some texts resemble others; judge "
-                "each by itself.",
-            ),
+            (INTRODUCTION.format(len(items)),),
             items,
             QUESTIONS,
         )
@@ -200,7 +186,7 @@ def forms_of(key: Key) -> dict[str, Form]:
 
 
 def write_study(key: Key, folder: Path) -> list[Path]:
-    """Write a form for each set, as a page and as a table, and last the key; the paths.
+    """Write each form as a page and as a table, and the key; returns the paths, the key's last.
 
     Raises:
         AnalysisError: the folder holds the key of another study.
@@ -224,26 +210,27 @@ def read_key(path: Path) -> Key:
     Raises:
         AnalysisError: there is none, or it is broken.
     """
-    hint = f"name the {KEY_FILE} that `s2lct study export` wrote"
     try:
         return _KEY.validate_json(path.read_bytes())
-    except OSError as error:
-        raise AnalysisError(f"--key {path}: {error.strerror}", hint=hint) from error
-    except ValidationError as error:
-        raise AnalysisError(f"--key {path}: {error.errors()[0]['msg']}", hint=hint) from error
-
-
-Estimate = tuple[float, tuple[float, float]]
-"""A mean with its 95 % interval, of a bootstrap of families."""
+    except (OSError, ValidationError) as error:
+        why = error.strerror if isinstance(error, OSError) else error.errors()[0]["msg"]
+        raise AnalysisError(
+            f"--key {path}: {why}", hint=f"name the {KEY_FILE} that `s2lct study export` wrote"
+        ) from error
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """What annotators answered about some cases; the sentiment of so many was ``rated``.
+    """How far annotators agree with the suite, and with each other, about some cases.
 
-    ``label_consistency`` is the share of the cases whose mean, as a label, passes (equation 1),
-    ``relevance`` the mean of the cases' means in [0, 1] (equation 2); the alphas are
-    Krippendorff's, among the annotators. None is what is not defined.
+    Attributes:
+        cases: that have a rating.
+        rated: that have a rating of sentiment.
+        ratings: of sentiment.
+        label_consistency: share of cases whose mean rating is a label that passes (one less what
+            equation 1 counts).
+        relevance: mean relevance, in [0, 1] (equation 2).
+        alpha_sentiment, alpha_relevance: Krippendorff's ordinal alpha; None where undefined.
     """
 
     cases: int
@@ -256,11 +243,15 @@ class Agreement:
 
 
 @dataclass(frozen=True, repr=False)
-class StudyResult(ShortRepr):
-    """What a study found: of seeds, expansions and all, then by capability.
+class StudyResult(Result):
+    """What annotators answered.
 
-    ``missing`` counts ratings that were left out on the forms handed in; ``disputed`` are the ids
-    of cases that no majority of their annotators agrees about with the suite.
+    Attributes:
+        study, suite, suite_fingerprint: as in the key.
+        annotators: who gave at least one answer.
+        missing: ratings left out on the forms handed in.
+        groups: agreement about seeds, expansions and all, then about each capability.
+        disputed: ids of the cases about which no majority of annotators agrees with the suite.
     """
 
     study: str
@@ -271,157 +262,128 @@ class StudyResult(ShortRepr):
     groups: dict[str, Agreement]
     disputed: tuple[str, ...]
 
-    def json(self) -> str:
-        """All of it, as JSON."""
-        return TypeAdapter(StudyResult).dump_json(self, indent=1).decode() + "\n"
+    def table(self) -> Table:
+        """A row for each group."""
 
+        def percent(estimate: Estimate | None) -> str:
+            if estimate is None:
+                return "–"
+            mean, (low, high) = estimate
+            return f"{100 * mean:.0f} [{100 * low:.0f}, {100 * high:.0f}]"
 
-Ratings = Mapping[str, Sequence[int]]
-"""The ratings of each item that was rated."""
+        def alpha(value: float | None) -> str:
+            return "–" if value is None else f"{value:.2f}"
 
-
-def label_of(sentiment: float) -> Label:
-    """A rating of sentiment, or a mean of ratings, as a label.
-
-    1 and 2 are negative, 3 is neutral, 4 and 5 are positive. Means are cut where the paper cuts
-    SST's scores, which are means of annotators too: at 0.4 and 0.6 of the scale, that is 2.6 and
-    3.4.
-    """
-    return "negative" if sentiment <= 2.6 else "neutral" if sentiment <= 3.4 else "positive"
-
-
-def ratings_of(annotations: Iterable[Annotation], question: Question) -> dict[str, list[int]]:
-    """The ratings of each item by a question, the lowest first."""
-    ratings: dict[str, list[int]] = {}
-    for annotation in annotations:
-        if question.name in annotation.answers:
-            rating = int(annotation.answers[question.name])
-            ratings.setdefault(annotation.item, []).append(rating)
-    return {item: sorted(given) for item, given in sorted(ratings.items())}
-
-
-def consistency(ratings: Ratings, key: Key) -> dict[str, float]:
-    """What equation 1 averages: whether the mean of an item's ratings is a label that passes."""
-    return {
-        item: float(label_of(sum(given) / len(given)) in key.items[item].passes)
-        for item, given in ratings.items()
-    }
-
-
-def relevancy(ratings: Ratings) -> dict[str, float]:
-    """What equation 2 averages: the mean of an item's ratings, as a share of the scale."""
-    low, *_, high = RATINGS
-    return {item: (sum(given) / len(given) - low) / (high - low) for item, given in ratings.items()}
-
-
-def estimate(values: Mapping[str, float], key: Key) -> Estimate | None:
-    """The mean over items, with its interval."""
-    families = [key.items[item].family for item in values]
-    return mean_and_interval(families, list(values.values()), 0) if values else None
-
-
-def alpha_of(ratings: Ratings) -> float | None:
-    """Krippendorff's ordinal alpha; None where no text has two ratings or all are the same."""
-    import krippendorff
-
-    paired = [given for given in ratings.values() if len(given) > 1]
-    if len({rating for given in paired for rating in given}) < 2:
-        return None
-    counts = np.array([[given.count(rating) for rating in RATINGS] for given in paired])
-    return float(krippendorff.alpha(value_counts=counts, level_of_measurement="ordinal"))
+        rows = [
+            [
+                *(name, str(group.cases)),
+                *map(percent, (group.label_consistency, group.relevance)),
+                *map(alpha, (group.alpha_sentiment, group.alpha_relevance)),
+            ]
+            for name, group in self.groups.items()
+        ]
+        return Table(
+            ("", "cases", "consistent %", "relevant %", "α sentiment", "α relevance"),
+            rows,
+            caption=f"{len(self.annotators)} annotators, {self.groups['all'].ratings} ratings of "
+            f"sentiment, {self.missing} ratings left out. [95 % intervals]: bootstrap of "
+            f"families. α: Krippendorff's, ordinal. {len(self.disputed)} cases that no majority "
+            "agrees about with the suite.",
+        )
 
 
 def evaluate(annotations: Sequence[Annotation], key: Key) -> StudyResult:
-    """Compare the annotators, of items of the key, with the suite and with each other.
+    """Compare annotators' answers with the suite and with each other.
 
     Raises:
-        AnalysisError: there is no rating at all.
+        AnalysisError: nobody rated anything.
     """
-    sentiments, relevances = (ratings_of(annotations, question) for question in QUESTIONS)
+    ratings: dict[str, dict[str, list[int]]] = {question.name: {} for question in QUESTIONS}
+    for annotation in annotations:
+        for name, rating in annotation.answers.items():
+            ratings[name].setdefault(annotation.item, []).append(int(rating))
+    sentiments, relevances = ratings[SENTIMENT.name], ratings[RELEVANCE.name]
     rated = sentiments.keys() | relevances.keys()
-    if not rated:
+    items = {id: item for id, item in key.items.items() if id in rated}
+    if not items:
         raise AnalysisError(
             "the files hold no rating", hint="have the forms filled in, then import them"
         )
-
-    def of(wanted: Callable[[KeyItem], bool]) -> Agreement:
-        items = {item for item in rated if wanted(key.items[item])}
-        sentiment, relevance = (
-            {item: given for item, given in ratings.items() if item in items}
-            for ratings in (sentiments, relevances)
-        )
-        return Agreement(
-            cases=len(items),
-            rated=len(sentiment),
-            ratings=sum(map(len, sentiment.values())),
-            label_consistency=estimate(consistency(sentiment, key), key),
-            relevance=estimate(relevancy(relevance), key),
-            alpha_sentiment=alpha_of(sentiment),
-            alpha_relevance=alpha_of(relevance),
-        )
-
-    groups = {
-        "seeds": of(lambda item: item.kind == "seed"),
-        "expansions": of(lambda item: item.kind == "expansion"),
-        "all": of(lambda item: True),
-    }
-    for name in sorted({key.items[item].capability for item in rated}, key=natural_order):
-        groups[name] = of(lambda item, name=name: item.capability == name)  # type: ignore[misc]
+    names = sorted({item.capability for item in items.values()}, key=natural_order)
+    groups: dict[str, Agreement] = {}
+    for name in ("seeds", "expansions", "all", *names):
+        ids = [
+            id for id, item in items.items() if name in (f"{item.kind}s", "all", item.capability)
+        ]
+        groups[name] = _agreement(ids, sentiments, relevances, items)
     return StudyResult(
         study=key.study,
         suite=key.suite,
         suite_fingerprint=key.suite_fingerprint,
-        annotators=tuple(
-            sorted({annotation.annotator for annotation in annotations if annotation.answers})
-        ),
+        annotators=tuple(sorted({given.annotator for given in annotations if given.answers})),
         missing=sum(len(QUESTIONS) - len(annotation.answers) for annotation in annotations),
         groups=groups,
-        disputed=tuple(disputed_cases(sentiments, relevances, key)),
+        disputed=tuple(
+            item.case
+            for id, item in items.items()
+            if _is_disputed(item, sentiments.get(id, ()), relevances.get(id, ()))
+        ),
     )
 
 
-def disputed_cases(sentiments: Ratings, relevances: Ratings, key: Key) -> list[str]:
-    """The cases about which no majority of their annotators agrees with the suite.
+def _agreement(
+    ids: Sequence[str], sentiments: Ratings, relevances: Ratings, items: Mapping[str, KeyItem]
+) -> Agreement:
+    sentiments, relevances = (
+        {id: ratings[id] for id in ids if id in ratings} for ratings in (sentiments, relevances)
+    )
+    lowest, *_, highest = RATINGS
 
-    An annotator disagrees whose label does not pass, or who rates relevance 1 or 2 (HateCheck's
-    rule: Röttger et al. 2021).
+    def estimate(values: Mapping[str, float]) -> Estimate | None:
+        families = [items[id].family for id in values]
+        return mean_and_interval(families, list(values.values()), seed=0) if values else None
+
+    return Agreement(
+        cases=len(ids),
+        rated=len(sentiments),
+        ratings=sum(map(len, sentiments.values())),
+        label_consistency=estimate(
+            {id: label_of(fmean(of)) in items[id].passes for id, of in sentiments.items()}
+        ),
+        relevance=estimate(
+            {id: (fmean(of) - lowest) / (highest - lowest) for id, of in relevances.items()}
+        ),
+        alpha_sentiment=alpha_of(sentiments),
+        alpha_relevance=alpha_of(relevances),
+    )
+
+
+def label_of(sentiment: float) -> Label:
+    """The label that a rating of sentiment, or a mean of ratings, stands for.
+
+    Means are cut where the paper cuts SST's scores: at 0.4 and 0.6 of the scale.
     """
-    found: list[str] = []
-    for name, item in key.items.items():
-        labels = [label_of(rating) in item.passes for rating in sentiments.get(name, ())]
-        relevant = [rating > IRRELEVANT for rating in relevances.get(name, ())]
-        if any(votes and sum(votes) <= len(votes) / 2 for votes in (labels, relevant)):
-            found.append(item.case)
-    return found
+    if sentiment <= HIGHEST_NEGATIVE_MEAN:
+        return "negative"
+    return "neutral" if sentiment <= HIGHEST_NEUTRAL_MEAN else "positive"
 
 
-def agreement_table(result: StudyResult) -> Table:
-    """A row a group: seeds, expansions and all, then each capability."""
+def alpha_of(ratings: Ratings) -> float | None:
+    """Krippendorff's ordinal alpha; None unless items with two ratings have different ones."""
+    import krippendorff
 
-    def percent(mean: Estimate | None) -> str:
-        if mean is None:
-            return "–"
-        value, (low, high) = mean
-        return f"{100 * value:.0f} [{100 * low:.0f}, {100 * high:.0f}]"
+    several = [of for of in ratings.values() if len(of) > 1]
+    if len({rating for of in several for rating in of}) < 2:
+        return None
+    counts = np.array([[of.count(rating) for rating in RATINGS] for of in several])
+    return float(krippendorff.alpha(value_counts=counts, level_of_measurement="ordinal"))
 
-    def written(value: float | None) -> str:
-        return "–" if value is None else f"{round(value, 2) + 0:.2f}".replace("0.", ".", 1)
 
-    rows = [
-        [
-            name,
-            str(of.cases),
-            percent(of.label_consistency),
-            percent(of.relevance),
-            written(of.alpha_sentiment),
-            written(of.alpha_relevance),
-        ]
-        for name, of in result.groups.items()
-    ]
-    return Table(
-        ("", "cases", "consistent %", "relevant %", "α sentiment", "α relevance"),
-        rows,
-        caption=f"{len(result.annotators)} annotators, {result.groups['all'].ratings} ratings of "
-        f"sentiment, {result.missing} ratings left out. [95 % intervals]: bootstrap of families. "
-        "α: Krippendorff's, ordinal.",
-    )
+def _is_disputed(item: KeyItem, sentiments: Sequence[int], relevances: Sequence[int]) -> bool:
+    """Whether at most half of a case's annotators agree on its label, or on its relevance.
+
+    HateCheck's rule (Röttger et al. 2021).
+    """
+    labels = [label_of(rating) in item.passes for rating in sentiments]
+    relevant = [rating > HIGHEST_IRRELEVANT_RATING for rating in relevances]
+    return any(votes and sum(votes) <= len(votes) / 2 for votes in (labels, relevant))

@@ -123,7 +123,4 @@ def show_study(files: list[Path], *, sets: int, seeds: int) -> None:
 )
 def show_agreement(result: StudyResult) -> None:
     """Agreement of annotators with the suite and each other, and how much they dispute."""
-    from s2lct.analysis.study import agreement_table
-
-    console.print(agreement_table(result))
-    console.print(f"{len(result.disputed)} cases that no majority agrees about with the suite.")
+    console.print(result.table())
