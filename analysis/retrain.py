@@ -1,4 +1,4 @@
-"""Fine-tune a model on a capability's cases, and see what it learns and what it forgets.
+"""Fine-tune a model on capabilities, and see what it learns and what it forgets.
 
 After S²LCT's Table 2: trained on one capability at a time (8:1:1, one epoch, batches of 16), scored
 on all of them before and after.
@@ -20,31 +20,32 @@ from pydantic import TypeAdapter
 
 from s2lct.analysis.bootstrap import mean_and_interval
 from s2lct.analysis.corpus_parts import parts_of_corpus
-from s2lct.analysis.judge import Judge
 from s2lct.analysis.kept import kept
-from s2lct.analysis.training import Example, TrainOptions, fine_tuned, learnable, network_of
+from s2lct.analysis.labelled_classifier import LabelledClassifier
+from s2lct.analysis.result import Result
+from s2lct.analysis.training import Example, TrainOptions, fine_tuned, network_of
 from s2lct.builder.corpus.collect import Corpus
+from s2lct.builder.records import Sentence
 from s2lct.errors import AnalysisError, S2lctWarning
 from s2lct.files import atomic_folder, write_bytes
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
 from s2lct.leaderboard.site.report import capability_words
-from s2lct.plain_text import ShortRepr
 from s2lct.progress import bar
 from s2lct.suite.cases import Case, SuiteCases, families_of
-from s2lct.tables import Cell, Table, page_templates
+from s2lct.tables import Cell, Table
 
 FOLDS = 10
-"""One to test on, one to leave out as a validation set, the rest to train on: 8:1:1."""
-LEAST_FOLDS = 3
-LEAST_FAMILIES = 5
-"""A bootstrap of fewer families is no interval."""
+"""One to test on, one held out for validation, the rest to train on: 8:1:1."""
+MIN_FOLDS = 3
+MIN_FAMILIES_FOR_INTERVAL = 5
 TRAINING_FILE = "s2lct_training.json"
 """In a trained model's folder: what training changed."""
+Booleans = npt.NDArray[np.bool_]
 
 
 class Split(NamedTuple):
-    """What is trained on, and on what it is tested: of its capabilities, and of others."""
+    """Cases to train on, to test on of the same capabilities, and to test on of others."""
 
     train: list[Case]
     test: list[Case]
@@ -56,17 +57,19 @@ def sentence_key(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def sentences_of(rows: Iterable[Case]) -> frozenset[str]:
-    """Keys of the corpus sentences that cases were made from; of a case without any, its text."""
-    return frozenset(sentence_key(text) for row in rows for text in row.source_texts or (row.text,))
+def sentences_of(cases: Iterable[Case]) -> frozenset[str]:
+    """Keys of the corpus sentences in cases; where a case names none, of its text."""
+    return frozenset(
+        sentence_key(text) for case in cases for text in case.source_texts or (case.text,)
+    )
 
 
 def split_of(cases: Sequence[Case], trained_on: Collection[str]) -> Split:
-    """Divide a suite's cases so that no sentence is trained on and tested on.
+    """Split a suite's cases so that no corpus sentence is both trained on and tested on.
 
-    Cases with the same sentence stay together; of a case's sentences that is the one in most
-    cases. Where cases of both sides share another sentence, those are left out of training, and so
-    are cases of other capabilities out of the test.
+    Cases are grouped by their sentence; of several sentences, by the one in most cases. Where cases
+    of both sides share another sentence, those to train on are left out. So are cases of other
+    capabilities that share a sentence with training.
 
     Raises:
         AnalysisError: too few cases share no sentence.
@@ -74,17 +77,17 @@ def split_of(cases: Sequence[Case], trained_on: Collection[str]) -> Split:
     from sklearn.model_selection import StratifiedGroupKFold
 
     chosen = [case for case in cases if case.capability in trained_on]
-    of_family: dict[str, list[Case]] = {}
-    for case in chosen:
-        of_family.setdefault(case.seed_id, []).append(case)
-    sentences = {name: sentences_of(members) for name, members in of_family.items()}
+    sentences = {
+        seed_id: sentences_of(case for case in chosen if case.seed_id == seed_id)
+        for seed_id in {case.seed_id for case in chosen}
+    }
     uses = Counter(key for case in chosen for key in sentences[case.seed_id])
     groups = [min(sentences[case.seed_id], key=lambda key: (-uses[key], key)) for case in chosen]
     labels = np.array([case.label for case in chosen])
     count = min(FOLDS, len(set(groups)), Counter(labels.tolist()).most_common(1)[0][1])
-    if count < LEAST_FOLDS:
+    if count < MIN_FOLDS:
         raise AnalysisError(
-            f"{len(of_family)} seeds of {len(set(groups))} sentences: too few to train and test on",
+            f"{len(sentences)} seeds of {len(set(groups))} sentences: too few to train and test on",
             hint="build a suite with more seeds, or train on more capabilities",
         )
     folds = StratifiedGroupKFold(count, shuffle=True, random_state=0)
@@ -92,17 +95,19 @@ def split_of(cases: Sequence[Case], trained_on: Collection[str]) -> Split:
         warnings.simplefilter("ignore")  # a label with fewer cases than folds is in fewer
         tested, *parts = (set(part.tolist()) for _, part in folds.split(labels, labels, groups))
     held_out = tested | min(parts, key=len)
-    test = [case for number, case in enumerate(chosen) if number in tested]
-    train = _apart([case for n, case in enumerate(chosen) if n not in held_out], test)
-    others = _apart([case for case in cases if case.capability not in trained_on], train)
-    return Split(train, test, others)
+    test = [chosen[number] for number in sorted(tested)]
+    train = _without_sentences_of(
+        test, [case for number, case in enumerate(chosen) if number not in held_out]
+    )
+    others = [case for case in cases if case.capability not in trained_on]
+    return Split(train, test, _without_sentences_of(train, others))
 
 
-def _apart(rows: Sequence[Case], others: Sequence[Case]) -> list[Case]:
-    """The rows of families that have no sentence of others."""
-    barred = sentences_of(others)
-    out = {row.seed_id for row in rows if sentences_of([row]) & barred}
-    return [row for row in rows if row.seed_id not in out]
+def _without_sentences_of(excluded: Sequence[Case], cases: Sequence[Case]) -> list[Case]:
+    """Whole families of cases, without those that share a sentence with the excluded cases."""
+    sentences = sentences_of(excluded)
+    out = {case.seed_id for case in cases if sentences_of([case]) & sentences}
+    return [case for case in cases if case.seed_id not in out]
 
 
 @dataclass(frozen=True)
@@ -116,10 +121,12 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class Change:
-    """Failures on the same cases, of so many families, before and after training.
+    """Failures on the same cases before and after training.
 
-    ``change`` is the failure rate after less before, ``ci`` its 95 % bootstrap interval, of whole
-    families.
+    Attributes:
+        cases, families: that were tested.
+        change: failure rate after less before.
+        ci: its 95 % bootstrap interval of whole families.
     """
 
     cases: int
@@ -132,18 +139,23 @@ class Change:
     ci: tuple[float, float]
 
     @property
-    def clear(self) -> bool:
-        """Whether the interval leaves out 0; of too few families none tells."""
-        return self.families >= LEAST_FAMILIES and (self.ci[0] > 0 or self.ci[1] < 0)
+    def is_significant(self) -> bool:
+        """Whether the interval excludes 0; never where families are too few for an interval."""
+        return self.families >= MIN_FAMILIES_FOR_INTERVAL and (self.ci[0] > 0 or self.ci[1] < 0)
 
 
 @dataclass(frozen=True)
 class Training:
-    """What training on capabilities changed.
+    """What a training on capabilities changed.
 
-    ``changes`` are by capability, on cases that share no sentence with what was trained on. Trained
-    on are ``train`` cases; a model without a neutral class leaves out ``not_learnt`` more.
-    ``problem`` says why there was no training, if so.
+    Attributes:
+        name: of the training.
+        trained_on: the capabilities.
+        problem: why there was no training; empty if there was.
+        train: cases that were trained on.
+        not_learnt: cases left out because the model has no class for their label.
+        changes: by capability, on cases that share no sentence with training.
+        corpus: accuracy on the corpus; None without one.
     """
 
     name: str
@@ -159,8 +171,8 @@ _TRAINING = TypeAdapter(Training)
 
 
 @dataclass(frozen=True, repr=False)
-class Matrix(ShortRepr):
-    """What ``s2lct retrain`` writes."""
+class RetrainingMatrix(Result):
+    """What ``s2lct retrain`` writes: a row for each training, a column for each capability."""
 
     model: str
     model_fingerprint: str
@@ -172,17 +184,33 @@ class Matrix(ShortRepr):
     capabilities: tuple[str, ...]
     trainings: tuple[Training, ...]
 
-    def json(self) -> str:
-        """All of it, as JSON."""
-        return TypeAdapter(Matrix).dump_json(self, indent=1).decode() + "\n"
-
-
-Booleans = npt.NDArray[np.bool_]
+    def table(self) -> Table:
+        """Failures before and after training; significant changes are bold."""
+        words = capability_words(self.capabilities)
+        rows: list[list[str | Cell]] = []
+        for training in self.trainings:
+            cells: list[str | Cell] = [Cell(training.name, title=training.problem)]
+            for name in self.capabilities:
+                if (change := training.changes.get(name)) is None:
+                    cells.append("–")
+                    continue
+                counts = f"{change.failures_before}→{change.failures_after}/{change.cases}"
+                cells.append(Cell(counts, kind="bold" if change.is_significant else ""))
+            corpus = training.corpus
+            cells.append("–" if corpus is None else f"{corpus.before:.1%}→{corpus.after:.1%}")
+            rows.append(cells)
+        return Table(
+            ("on", *(Cell(name, title=words[name].short) for name in self.capabilities), "corpus"),
+            rows,
+            f"{self.model}: failures before→after/cases",
+            "Rows: trained on. Columns: tested on, on cases whose sentences were not trained on. "
+            "Bold: the 95 % interval of the change excludes 0. Corpus: accuracy on its test split.",
+        )
 
 
 def change_of(families: Sequence[int], before: Booleans, after: Booleans) -> Change:
-    """The change on cases, at least one, by family and whether each failed."""
-    change, ci = mean_and_interval(families, after.astype(np.float64) - before, 0)
+    """The change on cases, at least one, by each case's family and whether it failed."""
+    change, ci = mean_and_interval(families, after.astype(np.float64) - before, seed=0)
     return Change(
         cases=len(families),
         families=len(set(families)),
@@ -195,121 +223,114 @@ def change_of(families: Sequence[int], before: Booleans, after: Booleans) -> Cha
     )
 
 
+@dataclass(frozen=True)
 class Retrainer:
     """Trains a model on capabilities of a suite, each time from the same weights.
 
-    Args:
-        judge: the model.
+    Attributes:
+        model: a network.
         suite: to train and to test on.
-        corpus: shows what is forgotten; None if nobody asks.
+        corpus: whose accuracy is measured; None for none.
         options: of the training.
-        save_to: a folder for the trained models; None to keep what they did alone.
-
-    Raises:
-        AnalysisError: the model has no weights that can be trained.
+        save_to: a folder for the trained models; None to keep their figures alone.
     """
 
-    def __init__(
-        self,
-        judge: Judge,
-        suite: SuiteCases,
-        corpus: Corpus | None,
-        options: TrainOptions,
-        save_to: Path | None = None,
-    ) -> None:
-        self._network = network_of(judge)
-        self._judge, self._suite, self._corpus = judge, suite, corpus
-        self._options, self._save_to = options, save_to
-        self._tested = [
-            sentence
-            for sentence in (parts_of_corpus(corpus).test if corpus is not None else ())
-            if LABELS.index(sentence.label) in judge.rule.meanings
-        ]
+    model: LabelledClassifier
+    suite: SuiteCases
+    corpus: Corpus | None
+    options: TrainOptions
+    save_to: Path | None = None
 
-    def matrix(self, trainings: Mapping[str, Sequence[str]]) -> Matrix:
+    def matrix(self, trainings: Mapping[str, Sequence[str]]) -> RetrainingMatrix:
         """Train on the capabilities of each named training.
 
-        A warning names a training that is not possible, and why, unless it is the only one.
+        A warning names each training that is impossible, and why, unless it is the only one.
 
         Raises:
-            AnalysisError: the only training is not possible.
+            AnalysisError: the model cannot be trained, or the only training is impossible.
         """
-        advance = bar(f"retraining {self._network.name}", len(trainings))
-        found: list[Training] = []
+        network = network_of(self.model)
+        advance = bar(f"retraining {network.name}", len(trainings))
+        results: list[Training] = []
         for name, trained_on in trainings.items():
             try:
-                found.append(self.train(name, trained_on))
+                results.append(self.train(name, trained_on))
             except AnalysisError as error:
                 if len(trainings) == 1:
                     raise
                 warnings.warn(f"{name}: {error.problem}", S2lctWarning, stacklevel=2)
-                found.append(Training(name, tuple(trained_on), error.problem))
+                results.append(Training(name, tuple(trained_on), error.problem))
             advance(1, name)
-        return Matrix(
-            model=self._network.name,
-            model_fingerprint=self._network.fingerprint,
-            label_rule=str(self._judge),
-            suite=self._suite.name,
-            suite_fingerprint=self._suite.fingerprint,
-            corpus=self._corpus.name if self._corpus is not None else "",
-            options=self._options,
-            capabilities=self._suite.capabilities,
-            trainings=tuple(found),
+        return RetrainingMatrix(
+            model=network.name,
+            model_fingerprint=network.fingerprint,
+            label_rule=str(self.model.rule),
+            suite=self.suite.name,
+            suite_fingerprint=self.suite.fingerprint,
+            corpus=self.corpus.name if self.corpus is not None else "",
+            options=self.options,
+            capabilities=self.suite.capabilities,
+            trainings=tuple(results),
         )
 
     def train(self, name: str, trained_on: Sequence[str]) -> Training:
-        """Train on capabilities and test, or give what was kept of the same training.
+        """Train on capabilities and test, or return the cached result of the same training.
 
         Raises:
             AnalysisError: too few cases, or none that the model can learn.
         """
         inputs = self._inputs(trained_on)
-        if self._save_to is None:
+        if self.save_to is None:
             make = partial(self._train, name, trained_on)
-            return kept(self._network.fingerprint, inputs, _TRAINING, make)
-        folder = self._save_to / f"{name}-{inputs[:8]}"
+            return kept(self.model.classifier.fingerprint, inputs, _TRAINING, make)
+        folder = self.save_to / f"{name}-{inputs[:8]}"
         if folder.exists():
             return _TRAINING.validate_json((folder / TRAINING_FILE).read_bytes())
         return self._train(name, trained_on, folder)
 
     def _train(self, name: str, trained_on: Sequence[str], folder: Path | None = None) -> Training:
-        cases = self._suite.cases
+        cases = self.suite.cases
         split = split_of(cases, trained_on)
+        learnable = self.model.rule.meanings
         examples = [Example(case.text, case.label) for case in split.train]
-        learnt = learnable(self._judge.rule, examples)
+        learnt = [example for example in examples if example.label in learnable]
         if not learnt:
             raise AnalysisError(
                 f"{name}: none of {len(examples)} training cases has a label that "
-                f"{self._network.name} has a class for (no neutral class)",
+                f"{self.model.classifier.name} has a class for (no neutral class)",
                 hint="train on another capability, or a model with three classes",
             )
-        judge = fine_tuned(self._judge, learnt, self._options)
-        (before, right_before), (after, right_after) = self._before, self._scored(judge)
+        trained = fine_tuned(self.model, learnt, self.options)
+        (failed_before, right_before), (failed_after, right_after) = (
+            self._outcomes_before,
+            self._outcomes(trained),
+        )
         families = families_of(cases)
-        numbers: dict[str, list[int]] = {}
         tested = {case.id for case in (*split.test, *split.others)}
+        numbers: dict[str, list[int]] = {}
         for number, case in enumerate(cases):
             if case.id in tested:
                 numbers.setdefault(case.capability, []).append(number)
         seen = sentences_of(split.train)
-        unseen = [n for n, one in enumerate(self._tested) if sentence_key(one.text) not in seen]
+        unseen = [
+            number
+            for number, sentence in enumerate(self._test_sentences)
+            if sentence_key(sentence.text) not in seen
+        ]
+        accuracies = (float(right[unseen].mean()) for right in (right_before, right_after))
         training = Training(
             name=name,
             trained_on=tuple(trained_on),
             train=len(learnt),
             not_learnt=len(examples) - len(learnt),
             changes={
-                capability: change_of(families[of].tolist(), before[of], after[of])
+                capability: change_of(families[of].tolist(), failed_before[of], failed_after[of])
                 for capability, of in numbers.items()
             },
-            corpus=Accuracy(
-                len(unseen), float(right_before[unseen].mean()), float(right_after[unseen].mean())
-            )
-            if unseen
-            else None,
+            corpus=Accuracy(len(unseen), *accuracies) if unseen else None,
         )
         if folder is not None:
-            network = network_of(judge)
+            network = network_of(trained)
             with atomic_folder(folder) as partial_folder:
                 network.model.save_pretrained(partial_folder)
                 network.tokenizer.save_pretrained(partial_folder)
@@ -320,79 +341,31 @@ class Retrainer:
         """A fingerprint of all that decides a training."""
         cases = [
             [case.id, case.text, case.label, sorted(case.passes), case.sources, case.source_texts]
-            for case in self._suite.cases
+            for case in self.suite.cases
         ]
-        corpus = self._corpus.fingerprint if self._corpus is not None else ""
-        model = [self._network.fingerprint, str(self._judge)]
-        return fingerprint_of([*model, cases, corpus, asdict(self._options), list(trained_on)])
+        corpus = self.corpus.fingerprint if self.corpus is not None else ""
+        model = [self.model.classifier.fingerprint, str(self.model.rule)]
+        return fingerprint_of([*model, cases, corpus, asdict(self.options), list(trained_on)])
 
     @cached_property
-    def _before(self) -> tuple[Booleans, Booleans]:
-        return self._scored(self._judge)
+    def _test_sentences(self) -> list[Sentence]:
+        """The corpus's test sentences whose label the model has a class for."""
+        sentences = parts_of_corpus(self.corpus).test if self.corpus is not None else ()
+        meanings = self.model.rule.meanings
+        return [sentence for sentence in sentences if LABELS.index(sentence.label) in meanings]
 
-    def _scored(self, judge: Judge) -> tuple[Booleans, Booleans]:
-        """Whether each case fails, and whether each of the corpus's test sentences it gets right.
+    @cached_property
+    def _outcomes_before(self) -> tuple[Booleans, Booleans]:
+        return self._outcomes(self.model)
+
+    def _outcomes(self, model: LabelledClassifier) -> tuple[Booleans, Booleans]:
+        """Whether each case fails, and whether each test sentence is classified correctly.
 
         A sentence's label has to be the likeliest of those that the model has a class for.
         """
-        cases = self._suite.cases
-        labels = judge.labels([case.text for case in cases]).tolist()
+        cases, sentences = self.suite.cases, self._test_sentences
+        labels = model.labels([case.text for case in cases]).tolist()
         failed = [label not in case.passes for case, label in zip(cases, labels, strict=True)]
-        likeliest = judge.likeliest([sentence.text for sentence in self._tested])
-        right = likeliest == [LABELS.index(sentence.label) for sentence in self._tested]
+        likeliest = model.likeliest_labels([sentence.text for sentence in sentences])
+        right = likeliest == [LABELS.index(sentence.label) for sentence in sentences]
         return np.array(failed, dtype=bool), np.array(right, dtype=bool)
-
-
-def matrix_table(matrix: Matrix) -> Table:
-    """Failures before and after: trained on (rows), tested on (columns)."""
-    words = capability_words(matrix.capabilities)
-    columns = [Cell(name, title=words[name].short) for name in matrix.capabilities]
-    rows: list[list[str | Cell]] = []
-    for training in matrix.trainings:
-        cells: list[str | Cell] = [Cell(training.name, title=training.problem)]
-        for name in matrix.capabilities:
-            if (of := training.changes.get(name)) is None:
-                cells.append("–")
-                continue
-            low, high = of.ci
-            about = f"{of.change:+.0%}, 95 % interval {low:+.0%} to {high:+.0%}"
-            kind = ("better" if of.change < 0 else "worse") + (" bold" if of.clear else "")
-            counts = f"{of.failures_before}→{of.failures_after}/{of.cases}"
-            cells.append(Cell(counts, "", about, kind, abs(of.change)))
-        corpus = training.corpus
-        cells.append(f"{corpus.before:.1%}→{corpus.after:.1%}" if corpus is not None else "–")
-        rows.append(cells)
-    return Table(
-        ("on", *columns, "corpus"),
-        rows,
-        "Failures before→after/cases whose sentences were not trained on; accuracy on the corpus",
-    )
-
-
-def conclusion(matrix: Matrix) -> str:
-    """What training came to, in a sentence."""
-    learnt, others = (
-        [
-            change
-            for training in matrix.trainings
-            for name, change in training.changes.items()
-            if (name in training.trained_on) == trained_on
-        ]
-        for trained_on in (True, False)
-    )
-    lower = sum(change.clear and change.change < 0 for change in learnt)
-    worse = sum(change.clear and change.change > 0 for change in others)
-    return (
-        f"Training {matrix.model} clearly lowered the failure rate of {lower} of {len(learnt)} "
-        f"capabilities trained on, and clearly raised {worse} of {len(others)} others."
-    )
-
-
-def html_page(matrix: Matrix) -> str:
-    """The matrix and each training's figures as one HTML page that needs no network."""
-    template = page_templates("s2lct.analysis").get_template("retrain.html.jinja")
-    return template.render(
-        matrix=matrix,
-        conclusion=conclusion(matrix),
-        changes=matrix_table(matrix),
-    )

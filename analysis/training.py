@@ -1,22 +1,21 @@
-"""Fine-tuning of a sequence classifier."""
+"""Fine-tuning of a sequence classifier on texts with labels."""
 
 from __future__ import annotations
 
 import copy
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
-from s2lct.analysis.judge import Judge
+from s2lct.analysis.labelled_classifier import LabelledClassifier
 from s2lct.errors import AnalysisError, require
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import LabelRule
 from s2lct.leaderboard.models.network import Network
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(NamedTuple):
     """A text to learn, with the number of its label among `LABELS`."""
 
     text: str
@@ -25,65 +24,63 @@ class Example:
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """How a model is trained: by AdamW, with a learning rate that falls linearly to 0."""
+    """How AdamW trains a model; the learning rate falls linearly to 0."""
 
     epochs: float = 1.0
     lr: float = 2e-5
     batch_size: int = 16
 
 
-_BY_DEFAULT = TrainOptions()
+_DEFAULT_OPTIONS = TrainOptions()
 
 
-def learnable(rule: LabelRule, examples: Sequence[Example]) -> list[Example]:
-    """The examples whose label the model has a class for."""
-    return [example for example in examples if example.label in rule.meanings]
-
-
-def network_of(judge: Judge) -> Network:
-    """The network of a judge.
+def network_of(model: LabelledClassifier) -> Network:
+    """The network behind a classifier.
 
     Raises:
-        AnalysisError: the model has no weights that can be trained.
+        AnalysisError: it has no weights that can be trained.
     """
-    if not isinstance(judge.model, Network):
+    if not isinstance(model.classifier, Network):
         raise AnalysisError(
-            f"model {judge.model.name}: has no weights to train",
+            f"model {model.classifier.name}: has no weights to train",
             hint="pass embedded-2class, embedded-3class, or the folder or Hub id of a sequence "
             "classifier",
         )
-    return judge.model
+    return model.classifier
 
 
 def loss_of(rule: LabelRule) -> Callable[..., Any]:
-    """The loss that is trained by: the negative log probability of all classes that mean a label.
+    """The training loss: the negative log probability of all classes that mean the label.
 
-    Models with several positive classes may choose among them; with one class each it is
-    cross-entropy.
+    With one class per label it is cross-entropy.
     """
     import torch
 
-    matching = torch.tensor(
+    has_meaning = torch.tensor(
         [[meaning == label for meaning in rule.meanings] for label in range(len(LABELS))]
     )
 
     def loss(outputs: Any, labels: Any, num_items_in_batch: Any = None) -> Any:
-        logarithms = torch.log_softmax(outputs.logits.float(), dim=-1)
-        wanted = matching.to(labels.device)[labels].float().log()
-        return -torch.logsumexp(logarithms + wanted, dim=-1).mean()
+        log_probabilities = torch.log_softmax(outputs.logits.float(), dim=-1)
+        mask = has_meaning.to(labels.device)[labels].float().log()
+        return -torch.logsumexp(log_probabilities + mask, dim=-1).mean()
 
     return loss
 
 
 def fine_tuned(
-    judge: Judge,
+    model: LabelledClassifier,
     examples: Sequence[Example],
-    options: TrainOptions = _BY_DEFAULT,
+    options: TrainOptions = _DEFAULT_OPTIONS,
     seed: int = 0,
-) -> Judge:
-    """A copy of a model that has learnt examples, which must be `learnable`.
+) -> LabelledClassifier:
+    """A copy of a model that was trained on examples.
 
-    The seed decides the order of the batches and dropout.
+    Args:
+        model: is left as it is.
+        examples: of labels that the model has a class for.
+        options: of the training.
+        seed: decides the order of the batches and dropout.
 
     Raises:
         AnalysisError: the model has no weights that can be trained.
@@ -92,8 +89,8 @@ def fine_tuned(
     import torch
     from transformers import DataCollatorWithPadding, PrinterCallback, Trainer, TrainingArguments
 
-    before = network_of(judge)
-    network = Network(before.tokenizer, copy.deepcopy(before.model), before.name)
+    original = network_of(model)
+    network = Network(original.tokenizer, copy.deepcopy(original.model), original.name)
     encoded = network.tokenizer(
         [example.text for example in examples], truncation=True, max_length=network.most_tokens
     )
@@ -125,9 +122,9 @@ def fine_tuned(
             train_dataset=rows,
             data_collator=DataCollatorWithPadding(network.tokenizer),
             processing_class=network.tokenizer,
-            compute_loss_func=loss_of(judge.rule),
+            compute_loss_func=loss_of(model.rule),
         )
         trainer.remove_callback(PrinterCallback)
         trainer.train()
     network.model.eval()
-    return judge.with_model(network)
+    return replace(model, classifier=network)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from s2lct.analysis.coverage.masks import Masks
     from s2lct.analysis.coverage.measure import Measured
     from s2lct.analysis.diversity import Diversity
-    from s2lct.analysis.explain.report import ExplanationFile
-    from s2lct.analysis.retrain import Matrix
+    from s2lct.analysis.explain.report import Explanations
+    from s2lct.analysis.retrain import RetrainingMatrix
     from s2lct.analysis.study import StudyResult
 
 LOW_FIDELITY = 0.9
@@ -35,11 +35,9 @@ app.add_typer(study_app, name="study", rich_help_panel=JUDGING.heading)
 @INSIDE.shows(
     models.explain, "s2lct explain vader --suite dist/s2lct --limit 8 --html explain.html"
 )
-def show_explanations(file: ExplanationFile, *, out: Path) -> None:
+def show_explanations(explanations: Explanations, *, out: Path) -> None:
     """What holds the failures of each capability."""
-    from s2lct.analysis.explain.report import aggregate_table
-
-    console.print(aggregate_table(file))
+    console.print(explanations.table())
     console.print(f"Written: {out}")
 
 
@@ -48,11 +46,9 @@ def show_explanations(file: ExplanationFile, *, out: Path) -> None:
     "s2lct retrain embedded-3class --on LC9 --suite dist/s2lct --out retrained/",
     "s2lct retrain embedded-3class --on each --suite dist/s2lct --out retrained/",
 )
-def show_retrained(matrix: Matrix, *, out: Path, suite: str) -> None:
+def show_retrained(matrix: RetrainingMatrix, *, out: Path, suite: str) -> None:
     """Failures before and after each training."""
-    from s2lct.analysis.retrain import matrix_table
-
-    console.print(matrix_table(matrix))
+    console.print(matrix.table())
     console.print(f"Written to {out}")
     for folder in sorted(out.glob(f"{matrix.trainings[0].name}-????????/")):
         console.print(f"Score a model: s2lct score {folder_name(folder)} --suite {suite}")

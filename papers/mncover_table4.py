@@ -10,7 +10,7 @@ from augmentation import embedding_similarity, guided_texts, random_texts
 from scipy import stats
 
 from s2lct.analysis.corpus_parts import parts_of_corpus
-from s2lct.analysis.judge import Judge
+from s2lct.analysis.labelled_classifier import LabelledClassifier
 from s2lct.analysis.training import Example, fine_tuned
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.records import Sentence
@@ -42,8 +42,8 @@ def main(
     """Print accuracy without and with augmentation, from at most --limit random originals."""
     for name in model:
         measured = common.measured_model(name, reference, reference_cases, masks, seed, device)
-        judge = Judge(measured.encoder, label_map=check_label_map(label_map))
-        labels = {LABELS[meaning] for meaning in judge.rule.meanings}
+        classifier = LabelledClassifier.of(measured.encoder, check_label_map(label_map))
+        labels = {LABELS[meaning] for meaning in classifier.rule.meanings}
         parts = parts_of_corpus(read_corpus(reference), seed)
         train, test = ([s for s in part if s.label in labels] for part in (parts.train, parts.test))
         originals = sorted(train, key=lambda s: shuffle_key(seed, "limit", s.id, s.text))[:limit]
@@ -57,7 +57,7 @@ def main(
         random = random_texts(originals, similarity, len(guided), seed)
         added = dict(zip(PRINTED, ([], random, guided), strict=True))
         training_sets = {way: [*train, *sentences] for way, sentences in added.items()}
-        by_way = accuracies(judge, training_sets, test, range(seed, seed + TRAININGS))
+        by_way = accuracies(classifier, training_sets, test, range(seed, seed + TRAININGS))
         rows: list[list[common.Cell]] = []
         for way, values in by_way.items():
             row: list[common.Cell] = [way, len(added[way])]
@@ -77,7 +77,7 @@ def main(
 
 
 def accuracies(
-    judge: Judge,
+    classifier: LabelledClassifier,
     training_sets: Mapping[str, Sequence[Sentence]],
     test: Sequence[Sentence],
     seeds: Sequence[int],
@@ -92,7 +92,7 @@ def accuracies(
     for name, sentences in training_sets.items():
         examples = [Example(s.text, LABELS.index(s.label)) for s in sentences]
         for seed in seeds:
-            predicted = fine_tuned(judge, examples, seed=seed).likeliest(texts)
+            predicted = fine_tuned(classifier, examples, seed=seed).likeliest_labels(texts)
             by_set[name].append(float(np.mean(predicted == labels)))
             advance(1)
     return by_set

@@ -7,7 +7,7 @@ from dataclasses import replace
 import common
 
 import s2lct
-from s2lct.analysis.judge import Judge, load_model
+from s2lct.analysis.labelled_classifier import LabelledClassifier
 from s2lct.analysis.retrain import Retrainer
 from s2lct.analysis.training import TrainOptions
 from s2lct.errors import require
@@ -56,8 +56,10 @@ def main(
     rows: list[tuple[common.Cell, ...]] = []
     notes: list[str] = []
     for name in model:
-        judge = Judge(load_model(name, device=device), label_map=check_label_map(label_map))
-        retrainer = Retrainer(judge, both, None, options)
+        model_with_labels = LabelledClassifier.load(
+            name, device=device, label_map=check_label_map(label_map)
+        )
+        retrainer = Retrainer(model_with_labels, both, None, options)
         for training in retrainer.matrix({name: (name,) for name in both.capabilities}).trainings:
             source = training.name
             target = (

@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 
 import s2lct
 from s2lct import progress
-from s2lct.analysis.judge import Judge
+from s2lct.analysis.labelled_classifier import LabelledClassifier
 from s2lct.cli.console import PlainConsole, PlainRecord, errors_shown
 from s2lct.cli.main import app
 from s2lct.errors import extra_of
@@ -297,8 +297,8 @@ def test_packages_of_an_extra_are_missed_before_anything_is_computed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    for computes in (Judge, WordList, SequenceClassifier):
-        for name in {"labels", "probabilities", "support"} & vars(computes).keys():
+    for computes in (LabelledClassifier, WordList, SequenceClassifier):
+        for name in {"labels", "probabilities", "label_scores"} & vars(computes).keys():
             monkeypatch.setattr(computes, name, lambda *_: pytest.fail("it computes"))
     (tmp_path / "file").touch()
     places = {"SUITE": suite_folder, "OUT": tmp_path / "out", "FILE": tmp_path / "file"}

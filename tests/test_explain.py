@@ -20,15 +20,15 @@ from typer.testing import CliRunner
 
 from s2lct.analysis.explain import search
 from s2lct.analysis.explain.attribution import attribute, method_of
-from s2lct.analysis.explain.report import ExplanationFile, aggregate, html_page
+from s2lct.analysis.explain.report import Explanations
 from s2lct.analysis.explain.search import (
     Explanation,
-    chosen_failures,
-    explain,
+    choose_failures,
+    explain_cases,
     smallest_set,
 )
-from s2lct.analysis.explain.words import MaskedLMFiller, filled, kinds_of, words_of
-from s2lct.analysis.judge import Judge
+from s2lct.analysis.explain.words import MaskedLMFiller, origins_of, with_fillings, words_of
+from s2lct.analysis.labelled_classifier import LabelledClassifier
 from s2lct.cli.main import app
 from s2lct.leaderboard.models.network import Network
 from s2lct.suite import cases as suite_cases
@@ -47,8 +47,8 @@ class UniformFiller(MaskedLMFiller):
         self._words = tuple(words)
         self.description = self.fingerprint = " ".join(words)
 
-    def _drawn(self, text: str, hidden: Sequence[int], points: Any) -> list[list[int]]:
-        rows: list[list[int]] = (points * len(self._words)).astype(int).tolist()
+    def _sample(self, text: str, hidden: Sequence[int], quantiles: Any) -> list[list[int]]:
+        rows: list[list[int]] = (quantiles * len(self._words)).astype(int).tolist()
         return rows
 
 
@@ -58,7 +58,8 @@ KEYWORD = "unwatchableness"
 
 def row(text: str, name: str = "a", **changed: Any) -> Case:
     values = {"capability": "LC8", "kind": "seed", "seed_id": name, "passes": frozenset({2})}
-    return Case(id=name, text=text, source_texts=(text,), **{**values, **changed})  # type: ignore[arg-type]
+    values["source_texts"] = (text,)
+    return Case(id=name, text=text, **{**values, **changed})  # type: ignore[arg-type]
 
 
 class Rule:
@@ -74,8 +75,8 @@ class Rule:
         yield list(range(len(texts))), np.eye(3)[[0 if one else 2 for one in negative]]
 
 
-def negative_if(condition: Callable[[set[str]], bool]) -> Judge:
-    return Judge(Rule(condition))
+def negative_if(condition: Callable[[set[str]], bool]) -> LabelledClassifier:
+    return LabelledClassifier.of(Rule(condition))
 
 
 def kept_words(explanation: Explanation) -> list[str]:
@@ -102,7 +103,7 @@ def test_of_a_rule_the_words_that_it_needs_are_kept(
 ) -> None:
     judge = negative_if(condition)
     assert method_of(judge) == "leaving out each word"
-    (explained,) = explain(judge, [row(text)], FILLER)
+    (explained,) = explain_cases(judge, [row(text)], FILLER)
     assert kept_words(explained) == kept
     assert (explained.prediction, explained.probability) == ("negative", 1.0)
     assert explained.nothing_shown == float(not kept)
@@ -114,7 +115,7 @@ def test_of_a_rule_the_words_that_it_needs_are_kept(
 
 def test_contributions_of_a_network_add_up_over_whole_words() -> None:
     tokenizer, model = tiny_classifier(("negative", "positive"), initializer_range=0.1)
-    judge = Judge(Network(tokenizer, model.eval(), "tiny"))
+    judge = LabelledClassifier.of(Network(tokenizer, model.eval(), "tiny"))
     assert method_of(judge) == "integrated gradients"
     assert len(tokenizer.tokenize(KEYWORD)) > 1
     for text in (TEXT, "Just a film.", f"{KEYWORD} {KEYWORD}"):
@@ -122,7 +123,7 @@ def test_contributions_of_a_network_add_up_over_whole_words() -> None:
         for label in (0, 2):
             shares = attribute(judge, text, label)
             assert len(shares) == len(words_of(text))
-            before, after = np.log(judge.support([blank, text], [label, label]))
+            before, after = np.log(judge.label_scores([blank, text])[:, label])
             gained = float(after - before)
             assert abs(gained) > 1e-4
             assert shares.sum() == pytest.approx(gained, abs=0.15 * abs(gained) + 1e-4)
@@ -147,11 +148,11 @@ def test_the_search_ends_where_no_single_word_can_go(data: st.DataObject, size: 
 
 
 def test_the_reported_share_is_not_that_of_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "THRESHOLD", 0.4)
+    monkeypatch.setattr(search, "P_THRESHOLD", 0.4)
     # Either word beside "bad" decides, and 2 of 8 fillings are right: P = 1 - (6/8)².
     right = {*NEUTRAL_WORDS[:2], "film"}
     judge = negative_if(lambda words: "bad" in words and bool(words & right))
-    runs = explain(judge, [row(f"bad film {n}", str(n)) for n in range(60)], FILLER)
+    runs = explain_cases(judge, [row(f"bad film {n}", str(n)) for n in range(60)], FILLER)
     # By chance a search may find too few right fillings and keep two words.
     found = [one for one in runs if kept_words(one) == ["bad"]]
     assert len(found) > 0.5 * len(runs)
@@ -178,19 +179,19 @@ def test_the_masked_language_model_fills_hidden_words_alone() -> None:
     assert fill(frozenset(), 2)[0][0].isupper()  # where the hidden word had a capital
     # Fills stay apart from the words beside them.
     marks = [n for n, word in enumerate(words) if not word.text[0].isalnum()]
-    assert filled(text, marks, [words[n].text for n in marks]) == text
-    apart = filled(text, marks, ["xx"] * len(marks))
+    assert with_fillings(text, marks, [words[n].text for n in marks]) == text
+    apart = with_fillings(text, marks, ["xx"] * len(marks))
     assert apart == "They said xx xx The film is a very good film xx xx and it was xx"
 
 
 def test_a_killed_run_goes_on_and_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [row(f"{TEXT} Number {n}.", str(n)) for n in range(3)]
     judge = negative_if(lambda words: KEYWORD in words)
-    without_a_cache = explain(judge, rows, FILLER)
-    judge.model.fingerprint = "f" * 64
+    without_a_cache = explain_cases(judge, rows, FILLER)
+    judge.classifier.fingerprint = "f" * 64
     attributed: list[str] = []
 
-    def counted(judge: Judge, text: str, label: int) -> Any:
+    def counted(judge: LabelledClassifier, text: str, label: int) -> Any:
         attributed.append(text)
         if len(attributed) == 2:
             raise KeyboardInterrupt
@@ -198,26 +199,27 @@ def test_a_killed_run_goes_on_and_gives_the_same(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(search, "attribute", counted)
     with pytest.raises(KeyboardInterrupt):
-        explain(judge, rows, FILLER)
-    assert explain(judge, rows, FILLER) == without_a_cache
+        explain_cases(judge, rows, FILLER)
+    assert explain_cases(judge, rows, FILLER) == without_a_cache
     assert attributed == [one.text for one in (rows[0], rows[1], rows[1], rows[2])]
 
 
 def test_template_source_and_inserted_words_are_told_apart(suite_folder: Path) -> None:
-    for one in load_suite(suite_folder).cases:
-        brought: dict[str, list[str]] = {"template": [], "source": [], "inserted": []}
-        kinds = kinds_of(one.text, one.template, one.places)
-        for word, kind in zip(words_of(one.text), kinds, strict=True):
-            brought[kind].append(word.text)
-        assert brought["inserted"] == " ".join(one.inserted).split()
-        assert bool(brought["template"]) == bool(one.template)
-        source = " ".join(one.source_texts).lower()
-        moved = {"was", "were"} if "|backshift" in one.template else set()
-        moved |= {"to", "be"} if "|infinitive" in one.template else set()
-        # A verb that is put into another form: one of the main clause.
-        verbs = len(re.findall(r"\|(?:backshift|infinitive)", one.template))
-        changed = [w for w in brought["source"] if w.lower() not in source and w not in moved]
-        assert len(changed) <= verbs, (one.text, changed)
+    for case in load_suite(suite_folder).cases:
+        by_origin: dict[str, list[str]] = {"template": [], "source": [], "inserted": []}
+        for word, origin in zip(words_of(case.text), origins_of(case), strict=True):
+            by_origin[origin].append(word.text)
+        assert by_origin["inserted"] == " ".join(case.inserted).split()
+        assert bool(by_origin["template"]) == bool(case.template)
+        source = " ".join(case.source_texts).lower()
+        assert all(word.lower()[:3] in source for word in by_origin["source"])
+        # Without operations, which change words, all that the sentence lacks is the template's.
+        if case.template and "|" not in case.template:
+            wording = re.split(r"\{[^}]*\}", case.template)
+            lost = {word.text for part in wording for word in words_of(part)} - {
+                *by_origin["template"]
+            }
+            assert not [word for word in lost if word.isalpha() and word.lower() not in source]
 
 
 def test_failures_of_different_families_are_chosen_first() -> None:
@@ -232,13 +234,13 @@ def test_failures_of_different_families_are_chosen_first() -> None:
     predicted = [0 if "worse" in one.text else 2 for one in rows]
 
     def ids(most: int | None = None) -> list[str]:
-        return [one.id for one in chosen_failures(rows, predicted, most)]
+        return [one.id for one in choose_failures(rows, predicted, most)]
 
     assert ids() == ["a1", "a2", "b", "b1", "c1"]
     assert ids(3) == ["a1", "b", "c1"]
 
 
-def test_the_page_says_what_failures_rest_on() -> None:
+def test_the_page_marks_the_words_and_the_table_counts_them() -> None:
     text = 'My <b>friend</b> says, "A dreadful feature film."'
     start = text.index("feature")
     case = row(
@@ -246,21 +248,23 @@ def test_the_page_says_what_failures_rest_on() -> None:
         "b",
         kind="expansion",
         template='My <b>friend</b> says, "{S}"',
+        source_texts=("A dreadful film.",),
         places=((start, start + len("feature")),),
     )
     judge = negative_if(lambda words: {"dreadful", "feature", "friend"} <= words)
-    explained = explain(judge, [case], FILLER)
-    (found,) = aggregate(explained)
-    assert (found.failures, found.kept, found.template) == (1, 3, 1)
-    assert (found.source_alone, found.unprompted) == (0, 0)
-    assert found.commonest == "dreadful 1/1, feature 1/1, friend 1/1"
-    assert found.words == len(explained[0].words)
-    file = ExplanationFile(
+    explained = explain_cases(judge, [case], FILLER)
+    result = Explanations(
         suite="s", suite_fingerprint="", model="m", model_fingerprint="", label_rule="",
         fillings="", attribution="", threshold=0.9, explanations=tuple(explained),
     )  # fmt: skip
-    html = html_page(file)
-    assert html.index('class="lead"') < html.index(">dreadful</mark>") < html.index("<table")
+    (cells,) = result.table().rows
+    count = len(explained[0].words)
+    assert cells[1:] == ["1", f"3.0 of {count}", "1", "0", "0",
+                         "dreadful 1/1\nfeature 1/1\nfriend 1/1"]  # fmt: skip
+    assert "dreadful 1/1" in str(result)
+    assert result.to_dict()["explanations"][0]["text"] == text
+    html = result.html()
+    assert html.index(">dreadful</mark>") < html.index("<table")
     assert "<b>friend" not in html
     assert ">feature</mark> film.&#34; <small>" in html
     assert 'My &lt;b&gt;<mark class="template" title="P without it: 0.00">friend</mark>' in html
@@ -278,7 +282,7 @@ def test_rq4_of_the_paper_counts_what_explain_finds(
     arguments = ["--suite", str(suite_folder), "--limit", "2", "--out", str(out)]
     done = CliRunner().invoke(app, ["explain", "vader", *arguments, "--html", str(page)])
     assert done.exit_code == 0, done.output
-    assert "vader is held to wrong predictions by" in page.read_text(encoding="utf-8")
+    assert "what holds the failures of vader" in page.read_text(encoding="utf-8")
     failures = json.loads(out.read_text(encoding="utf-8"))["explanations"]
     assert set(rows) == {failure["capability"] for failure in failures}
     for name, row in rows.items():

@@ -15,28 +15,27 @@ from tiny_models import tiny_classifier
 from typer.testing import CliRunner
 
 from s2lct.analysis import retrain
-from s2lct.analysis.judge import Judge
+from s2lct.analysis.labelled_classifier import LabelledClassifier
 from s2lct.analysis.retrain import (
     Change,
-    Matrix,
     Retrainer,
+    RetrainingMatrix,
     Training,
     change_of,
-    html_page,
     sentence_key,
     sentences_of,
     split_of,
 )
-from s2lct.analysis.training import Example, TrainOptions, learnable, loss_of
+from s2lct.analysis.training import Example, TrainOptions, loss_of
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.records import Sentence
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
 from s2lct.labels import LABELS
-from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.models.network import Network
 from s2lct.suite import cases
 from s2lct.suite.cases import Case, SuiteCases, load_suite
+from s2lct.tables import as_cell
 
 THREE = ("negative", "neutral", "positive")
 
@@ -105,7 +104,7 @@ def test_no_sentence_is_on_both_sides(trained_on: tuple[str, ...]) -> None:
 
 def test_too_few_sentences_and_models_without_weights_are_refused() -> None:
     with pytest.raises(AnalysisError, match="vader"):
-        Retrainer(Judge(load_classifier("vader")), SUITE, None, OPTIONS)
+        Retrainer(LabelledClassifier.load("vader"), SUITE, None, OPTIONS).matrix({"LC9": ["LC9"]})
     rows = [case(f"f{n}", "LC5", f"case {n}", 1, ["the same"]) for n in range(9)]
     with pytest.raises(AnalysisError, match="9 seeds"):
         split_of(rows, ["LC5"])
@@ -140,14 +139,14 @@ def made_up_corpus() -> Corpus:
 
 
 def test_a_capability_is_learnt_and_forgetting_is_measured(tmp_path: Path) -> None:
-    judge, corpus = Judge(tiny()), made_up_corpus()
+    judge, corpus = LabelledClassifier.of(tiny()), made_up_corpus()
     training = Retrainer(judge, SUITE, corpus, OPTIONS, tmp_path).train("LC9", ["LC9"])
     change = training.changes["LC9"]
     assert change.failures_before == change.fail_to_pass > 0
     assert change.failures_after == 0
     # The saved model predicts the same, and is scored like any other.
     (folder,) = tmp_path.iterdir()
-    saved = Judge(load_classifier(str(folder)))
+    saved = LabelledClassifier.load(str(folder))
     split = split_of(SUITE.cases, ["LC9"])
     failures = Counter[tuple[str, str]]()
     for tested in (*split.test, *split.others):
@@ -172,7 +171,10 @@ def test_a_capability_is_learnt_and_forgetting_is_measured(tmp_path: Path) -> No
     # Nothing pickled is left behind, and the model that was handed in is as it was.
     suffixes = {path.suffix for path in tmp_path.rglob("*") if path.is_file()}
     assert suffixes == {".json", ".safetensors"}
-    assert judge.labels(["A film."]).tolist() == Judge(tiny()).labels(["A film."]).tolist()
+    assert (
+        judge.labels(["A film."]).tolist()
+        == LabelledClassifier.of(tiny()).labels(["A film."]).tolist()
+    )
 
 
 def test_what_was_trained_is_not_trained_again_and_all_inputs_count(
@@ -180,7 +182,9 @@ def test_what_was_trained_is_not_trained_again_and_all_inputs_count(
 ) -> None:
     trained: list[int] = []
 
-    def counted(judge: Judge, examples: Sequence[Example], *given: Any) -> Judge:
+    def counted(
+        judge: LabelledClassifier, examples: Sequence[Example], *given: Any
+    ) -> LabelledClassifier:
         trained.append(len(examples))
         return judge
 
@@ -201,7 +205,9 @@ def test_what_was_trained_is_not_trained_again_and_all_inputs_count(
         for number, row in enumerate((first, *altered), 1):
             suite = replace(SUITE, cases=(row, *others))
             for _ in range(2):
-                made = Retrainer(Judge(tiny()), suite, None, TrainOptions(), save_to)
+                made = Retrainer(
+                    LabelledClassifier.of(tiny()), suite, None, TrainOptions(), save_to
+                )
                 change = made.train("LC9", ["LC9"]).changes["LC9"]
                 assert len(trained) == number
             assert change.cases == 2 * change.families > 0 or row is not first
@@ -224,7 +230,9 @@ def test_the_loss_is_that_of_all_classes_with_the_meaning(classes: tuple[str, ..
             )
         ]
     )
-    loss = loss_of(Judge(network).rule)(outputs, torch.tensor([one.label for one in examples]))
+    loss = loss_of(LabelledClassifier.of(network).rule)(
+        outputs, torch.tensor([one.label for one in examples])
+    )
     assert loss.item() == pytest.approx(expected, rel=1e-4)
 
 
@@ -233,8 +241,7 @@ def test_binary_models_leave_out_neutral_cases() -> None:
         case(f"u{n}", "LC5", f"This is film {n}.", 1, [f"This is film {n}."]) for n in range(30)
     )
     suite = SuiteCases("mine", "1.0.0", "2" * 64, (*SUITE.cases, *neutral))
-    judge = Judge(tiny(("negative", "positive")))
-    assert learnable(judge.rule, [Example("a", 1), Example("b", 0)]) == [Example("b", 0)]
+    judge = LabelledClassifier.of(tiny(("negative", "positive")))
     retrainer = Retrainer(judge, suite, made_up_corpus(), TrainOptions(epochs=0.1))
     training = retrainer.train("LC5+LC9", ["LC5", "LC9"])
     split = split_of(suite.cases, ["LC5", "LC9"])
@@ -257,34 +264,35 @@ def test_changes_are_counted_and_their_intervals_go_by_family() -> None:
     assert (change.fail_to_pass, change.pass_to_fail) == (3, 1)
     assert change.change == pytest.approx(-0.4)
     assert change.ci[0] <= -0.4 <= change.ci[1]
-    assert not change.clear
+    assert not change.is_significant
     # Thirty cases of one family are one observation, thirty families are thirty.
     alike = changed(*((int(n >= 30), True, n >= 30) for n in range(60)))
     apart = changed(*((n, True, n >= 30) for n in range(60)))
     assert alike.ci == (-1.0, 0.0)
     assert apart.ci[0] > -0.7
-    assert apart.clear
+    assert apart.is_significant
     # One family that got better shows nothing, however sure a bootstrap of it looks.
     alone = changed(*[(0, True, False)] * 30)
     assert alone.ci == (-1.0, -1.0)
-    assert not alone.clear
+    assert not alone.is_significant
 
 
 def test_the_matrix_has_a_cell_for_each_pair() -> None:
     capabilities = ("LC9", "LC10")
-    matrix = Retrainer(Judge(tiny()), SUITE, None, TrainOptions(epochs=0.1)).matrix(
+    matrix = Retrainer(LabelledClassifier.of(tiny()), SUITE, None, TrainOptions(epochs=0.1)).matrix(
         {name: (name,) for name in capabilities}
     )
     for training in matrix.trainings:
         assert set(training.changes) == set(capabilities)
         total = sum(one.capability == training.name for one in SUITE.cases)
         assert 0 < training.changes[training.name].cases < total / 2
-    failed = Training("LC5", ("LC5",), "too <few> families")
-    page = html_page(replace(matrix, model="<i>tiny</i>", trainings=(*matrix.trainings, failed)))
-    assert page.count("<table") == 1
+    failed = Training("LC5", ("LC5",), "too few families")
+    table = replace(matrix, trainings=(*matrix.trainings, failed)).table()
     of = matrix.trainings[0].changes["LC10"]
-    assert f"{of.failures_before}→{of.failures_after}/{of.cases}" in page
-    assert not [part for part in ("<i>", "<few>", "http") if part in page]
+    assert [as_cell(cell).text for cell in table.rows[0]][2] == (
+        f"{of.failures_before}→{of.failures_after}/{of.cases}"
+    )
+    assert [as_cell(cell).text for cell in table.rows[-1]] == ["LC5", "–", "–", "–"]
 
 
 def test_the_command_trains_on_each_capability(
@@ -298,12 +306,12 @@ def test_the_command_trains_on_each_capability(
     arguments = ["retrain", str(model), "--suite", str(suite_folder), "--out", str(out)]
     done = CliRunner().invoke(app, [*arguments, "--on", "each", "--epochs", "0.1"])
     assert done.exit_code == 0, done.output
-    matrix = TypeAdapter(Matrix).validate_json((out / "retrain.json").read_bytes())
+    matrix = TypeAdapter(RetrainingMatrix).validate_json((out / "retrain.json").read_bytes())
     assert [training.name for training in matrix.trainings] == ["LC2", "LC4"]
     trained = [training for training in matrix.trainings if not training.problem]
     assert trained
     assert all(training.corpus is not None for training in trained)
-    assert {path.name for path in out.iterdir()} == {"retrain.html", "retrain.json"}
+    assert {path.name for path in out.iterdir()} == {"retrain.json"}
     done = CliRunner().invoke(app, [*arguments, "--on", "LC77"])
     assert done.exit_code == 1
     assert "LC77" in done.output

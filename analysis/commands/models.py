@@ -20,8 +20,8 @@ from s2lct.command import (
 from s2lct.errors import AnalysisError, require
 
 if TYPE_CHECKING:
-    from s2lct.analysis.explain.report import ExplanationFile
-    from s2lct.analysis.retrain import Matrix
+    from s2lct.analysis.explain.report import Explanations
+    from s2lct.analysis.retrain import RetrainingMatrix
 
 ALL, EACH = "all", "each"
 TRAINING = "Training"
@@ -52,14 +52,13 @@ def explain(
     ] = 5,
     label_map: LabelMap = None,
     device: Device = "auto",
-) -> ExplanationFile:
+) -> Explanations:
     """Find the words that hold a model's failures."""
     from s2lct.analysis.explain.attribution import check_packages, method_of
-    from s2lct.analysis.explain.report import ExplanationFile, html_page
-    from s2lct.analysis.explain.search import THRESHOLD, chosen_failures
-    from s2lct.analysis.explain.search import explain as explained
+    from s2lct.analysis.explain.report import Explanations
+    from s2lct.analysis.explain.search import P_THRESHOLD, choose_failures, explain_cases
     from s2lct.analysis.explain.words import MaskedLMFiller
-    from s2lct.analysis.judge import Judge, load_model
+    from s2lct.analysis.labelled_classifier import LabelledClassifier
     from s2lct.files import check_output_file, write_text
     from s2lct.labels import check_label_map
     from s2lct.suite.cases import load_suite
@@ -68,30 +67,30 @@ def explain(
     check_output_file(out, "--out")
     check_output_file(html, "--html")
     cases = load_suite(suite).select(capability or None)
-    judge = Judge(load_model(model, device=device), label_map=meanings)
-    check_packages(judge)
-    predicted = judge.labels([case.text for case in cases.cases]).tolist()
-    failing = chosen_failures(cases.cases, predicted, limit or None)
-    if not failing:
+    labelled = LabelledClassifier.load(model, device=device, label_map=meanings)
+    check_packages(labelled)
+    predicted = labelled.labels([case.text for case in cases.cases]).tolist()
+    failures = choose_failures(cases.cases, predicted, limit or None)
+    if not failures:
         raise AnalysisError(
             f"{model}: nothing to explain: it passes every case", hint="name other capabilities"
         )
     filler = MaskedLMFiller()
-    file = ExplanationFile(
+    result = Explanations(
         suite=cases.name,
         suite_fingerprint=cases.fingerprint,
-        model=judge.model.name,
-        model_fingerprint=judge.model.fingerprint,
-        label_rule=str(judge),
+        model=labelled.classifier.name,
+        model_fingerprint=labelled.classifier.fingerprint,
+        label_rule=str(labelled.rule),
         fillings=filler.description,
-        attribution=method_of(judge),
-        threshold=THRESHOLD,
-        explanations=tuple(explained(judge, failing, filler)),
+        attribution=method_of(labelled),
+        threshold=P_THRESHOLD,
+        explanations=tuple(explain_cases(labelled, failures, filler)),
     )
-    write_text(out, file.json())
+    write_text(out, result.json())
     if html is not None:
-        write_text(html, html_page(file))
-    return file
+        write_text(html, result.html())
+    return result
 
 
 @command
@@ -129,14 +128,14 @@ def retrain(
     batch_size: Annotated[Count, typer.Option(help="Cases a step.", rich_help_panel=TRAINING)] = 16,
     label_map: LabelMap = None,
     device: Device = "auto",
-) -> Matrix:
+) -> RetrainingMatrix:
     """Fine-tune on capabilities: what is learned, what forgotten.
 
     Trained models are kept in --out, but not with --on each.
     """
     from s2lct.analysis.corpus_parts import source_corpus
-    from s2lct.analysis.judge import Judge, load_model
-    from s2lct.analysis.retrain import Retrainer, html_page
+    from s2lct.analysis.labelled_classifier import LabelledClassifier
+    from s2lct.analysis.retrain import Retrainer
     from s2lct.analysis.training import TrainOptions
     from s2lct.files import check_output_folder, write_text
     from s2lct.labels import check_label_map
@@ -148,13 +147,15 @@ def retrain(
     loaded = load_suite(suite)
     trainings = _trainings(on, loaded.capabilities)
     loaded.select([name for names in trainings.values() for name in names])
-    source = source_corpus(suite, corpus)
-    judge = Judge(load_model(model, device=device), label_map=meanings)
-    options = TrainOptions(epochs, lr, batch_size)
-    retrainer = Retrainer(judge, loaded, source, options, None if EACH in on else out)
+    retrainer = Retrainer(
+        model=LabelledClassifier.load(model, device=device, label_map=meanings),
+        suite=loaded,
+        corpus=source_corpus(suite, corpus),
+        options=TrainOptions(epochs, lr, batch_size),
+        save_to=None if EACH in on else out,
+    )
     matrix = retrainer.matrix(trainings)
     write_text(out / "retrain.json", matrix.json())
-    write_text(out / "retrain.html", html_page(matrix))
     return matrix
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from s2lct.analysis.judge import load_model
 from s2lct.engines import parallel_map
 from s2lct.errors import AnalysisError
+from s2lct.leaderboard.models.load import load_classifier
 from s2lct.leaderboard.models.network import Network, model_fingerprint
 from s2lct.progress import bar
 
@@ -132,13 +132,13 @@ def _no_encoder(name: str) -> AnalysisError:
 
 
 def load_encoder(name: str, *, device: str = "auto") -> EncoderModel:
-    """An encoder classifier by name, in single precision; see `judge.load_model`.
+    """An encoder classifier by name, in single precision; see `load_classifier`.
 
     Raises:
         AnalysisError: the model is no encoder.
         ScoringError: there is no such model, or it has no classification head.
     """
-    loaded = load_model(name, device=device)
+    loaded = load_classifier(name, device=device, dtype="float32")
     if not isinstance(loaded, Network):
         raise _no_encoder(name)
     return EncoderModel(loaded.tokenizer, loaded.model, loaded.name)

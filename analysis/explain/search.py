@@ -1,10 +1,9 @@
-"""The smallest set of words that holds a prediction (S²LCT, RQ4, eq. 5).
+"""The smallest set of words that holds a prediction (S²LCT, RQ4, equation 5).
 
-From the fully masked text, words are shown by falling contribution until the model predicts of at
-least a share P_thresh of all fillings what it predicts of the text. Then every word is dropped that
-is not needed: what is left is minimal under the removal of any single word, with respect to the
-estimates that the search made. The P that is reported rests on new samples: an estimate that a
-search has chosen for being high is too high.
+From the fully masked text on, words are shown by falling contribution until the model predicts for
+a share P_thresh of all fillings what it predicts for the text. Then every word is dropped that is
+not needed: the set is minimal under the removal of any single word, by the search's estimates. The
+P that is reported rests on new samples, as an estimate chosen for being high is too high.
 """
 
 from __future__ import annotations
@@ -18,35 +17,37 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from s2lct.analysis.explain.attribution import attribute
-from s2lct.analysis.explain.words import Kind, MaskedLMFiller, kinds_of, words_of
-from s2lct.analysis.judge import Judge
+from s2lct.analysis.explain.words import MaskedLMFiller, Origin, origins_of, words_of
 from s2lct.analysis.kept import kept
+from s2lct.analysis.labelled_classifier import LabelledClassifier
 from s2lct.identity import shuffle_key
 from s2lct.labels import LABELS
 from s2lct.progress import bar, without_bars
 from s2lct.suite.cases import Case, families_of
 
-CONFIDENCE = 0.95
-THRESHOLD = 0.9
-"""P_thresh: the share of fillings of which the model must predict the same."""
-SAMPLES = 100
-"""Fillings that a reported P rests on."""
-STAGES = (10, 20, 50)
-"""The search's samples of a text: more are drawn while the threshold lies in the interval."""
+P_THRESHOLD = 0.9
+"""P_thresh: the share of fillings for which the model must predict the same."""
+REPORTED_SAMPLES = 100
+SEARCH_SAMPLES = (10, 20, 50)
+"""Samples of a set in the search: more while the threshold lies in the estimate's interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedWord:
-    """A word of an explained text: what brought it, and what it contributes.
+    """A word of an explained text.
 
-    Kept words belong to the set that holds the prediction, whose estimated P is ``without`` if the
-    word is left out.
+    Attributes:
+        text: the word, from ``start`` to ``end`` of the case's text.
+        part: where it comes from.
+        contribution: to the prediction.
+        kept: whether it belongs to the set that holds the prediction.
+        without: the set's estimated P without this word; None for a word that is not kept.
     """
 
     text: str
     start: int
     end: int
-    part: Kind
+    part: Origin
     contribution: float
     kept: bool
     without: float | None = None
@@ -54,10 +55,11 @@ class ExplainedWord:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What holds a prediction: a case, what the model predicts, and the words that it rests on.
+    """A case, the model's prediction, and the words that hold it.
 
-    Its P(f(T(x)) = f(x)), with a 95 % interval (Clopper and Pearson), is of samples that the search
-    did not see; that of the fully masked text is as the search estimated it.
+    ``probability`` is P(f(T(x)) = f(x)) from samples that the search did not see, ``ci`` its 95 %
+    interval (Clopper and Pearson); ``nothing_shown`` is the search's estimate of P for the fully
+    masked text.
     """
 
     id: str
@@ -83,45 +85,46 @@ _EXPLANATION = TypeAdapter(Explanation)
 
 
 @cache
-def interval(hits: int, samples: int, method: str = "exact") -> tuple[float, float]:
+def share_interval(hits: int, samples: int, method: str = "exact") -> tuple[float, float]:
     """The 95 % interval of a share: Clopper and Pearson's (1934), or another that scipy knows."""
     from scipy.stats import binomtest
 
-    bounds = binomtest(hits, samples).proportion_ci(CONFIDENCE, method=method)
+    bounds = binomtest(hits, samples).proportion_ci(0.95, method=method)
     return float(bounds.low), float(bounds.high)
 
 
-def chosen_failures(
-    cases: Sequence[Case], predicted: Sequence[int], most: int | None = None
+def choose_failures(
+    cases: Sequence[Case], predicted: Sequence[int], limit: int | None = None
 ) -> list[Case]:
-    """The failures to explain, of cases and the label that the model predicts of each.
+    """The cases that a model fails, of each capability at most ``limit``, in their order.
 
-    At most so many of a capability, of different families where there are enough.
+    They are of different families where there are enough. ``predicted`` has the label predicted for
+    each case.
     """
-    found: dict[str, list[tuple[int, int]]] = {}
-    nth = Counter[int]()
+    ranks: dict[str, list[tuple[int, int]]] = {}
+    failures_of_family = Counter[int]()
     families = families_of(cases).tolist()
     for number, (case, label) in enumerate(zip(cases, predicted, strict=True)):
         if label not in case.passes:
             # The first of each family comes before the second of any.
-            found.setdefault(case.capability, []).append((nth[families[number]], number))
-            nth[families[number]] += 1
-    numbers = sorted(number for places in found.values() for _, number in sorted(places)[:most])
-    return [cases[number] for number in numbers]
+            rank = failures_of_family[families[number]], number
+            ranks.setdefault(case.capability, []).append(rank)
+            failures_of_family[families[number]] += 1
+    return [
+        cases[number]
+        for number in sorted(number for of in ranks.values() for _, number in sorted(of)[:limit])
+    ]
 
 
 def smallest_set(order: Sequence[int], holds: Callable[[frozenset[int]], bool]) -> frozenset[int]:
-    """A minimal set of a text's words that holds the prediction.
+    """A set of a text's words that holds the prediction, and does not without any one of them.
 
     Args:
         order: the numbers of the words, by falling contribution.
-        holds: whether the words of a set hold the prediction, always the same of equal sets; it
-            is not asked of all words, which are taken to hold it.
-
-    Returns:
-        A set that holds the prediction, and does not without any one of its words.
+        holds: whether a set of words holds the prediction, always the same for equal sets. It is
+            not asked about the set of all words, which does.
     """
-    # Doubling, then halving: the first length that holds where more words never hold less.
+    # Doubling, then halving: the shortest prefix that holds, if longer ones hold, too.
     fails, enough, shown = -1, len(order), 0
     while enough - fails > 1:
         if holds(frozenset(order[:shown])):
@@ -145,58 +148,54 @@ def smallest_set(order: Sequence[int], holds: Callable[[frozenset[int]], bool]) 
     return needed
 
 
-def explain(judge: Judge, cases: Sequence[Case], filler: MaskedLMFiller) -> list[Explanation]:
-    """Explain what a model predicts of cases, in order; the same for equal cases.
-
-    Explanations are kept, but none of a model without a fingerprint.
+def explain_cases(
+    model: LabelledClassifier, cases: Sequence[Case], filler: MaskedLMFiller
+) -> list[Explanation]:
+    """Explain a model's predictions of cases, in order; cached if the model has a fingerprint.
 
     Raises:
         ScoringError: the model's outputs cannot be used.
     """
-    about = ["explanation", str(judge), filler.fingerprint, THRESHOLD]
-    advance = bar(f"explaining {judge.model.name}", len(cases))
-    explained: list[Explanation] = []
+    settings = ["explanation", str(model.rule), filler.fingerprint, P_THRESHOLD]
+    advance = bar(f"explaining {model.classifier.name}", len(cases))
+    explanations: list[Explanation] = []
     for case in cases:
-        inputs = [*about, case.id, case.text, case.template, case.places]
-        make = partial(_explain, judge, case, filler)
+        inputs = [*settings, case.id, case.text, case.template, case.places, case.source_texts]
+        make = partial(_explain, model, case, filler)
         with without_bars():
-            explained.append(kept(judge.model.fingerprint, inputs, _EXPLANATION, make))
+            explanation = kept(model.classifier.fingerprint, inputs, _EXPLANATION, make)
+        explanations.append(explanation)
         advance(1)
-    return explained
+    return explanations
 
 
-def _explain(judge: Judge, case: Case, filler: MaskedLMFiller) -> Explanation:
+def _explain(model: LabelledClassifier, case: Case, filler: MaskedLMFiller) -> Explanation:
     text = case.text
-    (label,) = judge.labels([text]).tolist()
-    contributions = attribute(judge, text, label)
+    (label,) = model.labels([text]).tolist()
+    contributions = attribute(model, text, label)
     shares: dict[frozenset[int], float] = {}
 
-    def hits(shown: frozenset[int], samples: int, *key: str) -> int:
-        """Of how many fillings the model predicts what it predicts of the text."""
-        digest = shuffle_key(0, text, ",".join(map(str, sorted(shown))), *key)
+    def hits(shown: frozenset[int], samples: int, *purpose: str) -> int:
+        """For how many samples the model predicts what it predicts for the text."""
+        digest = shuffle_key(0, text, ",".join(map(str, sorted(shown))), *purpose)
         rng = np.random.default_rng(int.from_bytes(digest, "big"))
-        return int((judge.labels(filler.fill(text, shown, samples, rng)) == label).sum())
+        return int((model.labels(filler.fill(text, shown, samples, rng)) == label).sum())
 
     def holds(shown: frozenset[int]) -> bool:
         if shown not in shares:
-            found = samples = 0
-            for stage in STAGES:
-                found += hits(shown, stage - samples, "search", str(samples))
+            total_hits = samples = 0
+            for stage in SEARCH_SAMPLES:
+                total_hits += hits(shown, stage - samples, "search", str(samples))
                 samples = stage
-                low, high = interval(found, samples, "wilson")
-                if not low < THRESHOLD <= high:
+                low, high = share_interval(total_hits, samples, "wilson")
+                if not low < P_THRESHOLD <= high:
                     break
-            shares[shown] = found / samples
-        return shares[shown] >= THRESHOLD
+            shares[shown] = total_hits / samples
+        return shares[shown] >= P_THRESHOLD
 
     needed = smallest_set(np.argsort(-contributions, kind="stable").tolist(), holds)
-    found = hits(needed, SAMPLES, "report")
-    words = zip(
-        words_of(text),
-        kinds_of(text, case.template, case.places),
-        contributions.tolist(),
-        strict=True,
-    )
+    reported_hits = hits(needed, REPORTED_SAMPLES, "report")
+    words = zip(words_of(text), origins_of(case), contributions.tolist(), strict=True)
     return Explanation(
         id=case.id,
         capability=case.capability,
@@ -209,14 +208,14 @@ def _explain(judge: Judge, case: Case, filler: MaskedLMFiller) -> Explanation:
         words=tuple(
             ExplainedWord(
                 *word,
-                part=part,
-                contribution=round(share, 6),
-                kept=place in needed,
-                without=shares[needed - {place}] if place in needed else None,
+                part=origin,
+                contribution=round(contribution, 6),
+                kept=number in needed,
+                without=shares[needed - {number}] if number in needed else None,
             )
-            for place, (word, part, share) in enumerate(words)
+            for number, (word, origin, contribution) in enumerate(words)
         ),
-        probability=found / SAMPLES,
-        ci=interval(found, SAMPLES),
+        probability=reported_hits / REPORTED_SAMPLES,
+        ci=share_interval(reported_hits, REPORTED_SAMPLES),
         nothing_shown=shares.get(frozenset(), 1.0),
     )
