@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from packaging.version import Version
 
 from s2lct.cards import render_dataset_card
 from s2lct.command import command
@@ -21,7 +22,14 @@ from s2lct.dataset_script.hub import (
 )
 from s2lct.errors import PublishError
 from s2lct.leaderboard.results.hub import hub_errors, released_versions
-from s2lct.suite.versions import Version, changelog_with, compare, counted
+from s2lct.suite.versions import (
+    changelog_with,
+    compare,
+    counted,
+    next_version,
+    read_version,
+    tag_of,
+)
 
 if TYPE_CHECKING:
     from s2lct.suite.read import WrittenSuite
@@ -52,7 +60,7 @@ def publish_dataset(
     from s2lct.suite.read import read_suite
 
     require_repo("--repo", repo)
-    requested = Version.read(version) if version else None
+    requested = read_version(version) if version else None
     if faults := verify_suite(suite):
         raise PublishError(
             f"{suite}: the suite is broken: {faults[0]}",
@@ -63,27 +71,27 @@ def publish_dataset(
     last = max(released_versions(repo) if publisher.head else (), default=None)
     bump, older_changelog = None, ""
     if last is None:
-        new = requested or Version(1, 0, 0)
+        new = requested or Version("1.0.0")
         changes = [f"{name}: {counted(rows)}" for name, rows in written.rows.items()]
     else:
-        with hub_errors(f"fetch {repo}@{last.tag}", PublishError):
+        with hub_errors(f"fetch {repo}@{tag_of(last)}", PublishError):
             released = Path(
-                publisher.api.snapshot_download(repo, repo_type="dataset", revision=last.tag)
+                publisher.api.snapshot_download(repo, repo_type="dataset", revision=tag_of(last))
             )
         if _holds(released, _files(written, repo, last)):
             if requested not in (None, last):
                 raise PublishError(
-                    f"--version {requested}: nothing changed since {last.tag} of {repo}",
-                    hint=f"there is nothing to publish; load it with revision={last.tag!r}",
+                    f"--version {requested}: nothing changed since {tag_of(last)} of {repo}",
+                    hint=f"there is nothing to publish; load it with revision={tag_of(last)!r}",
                 )
-            return [f"nothing to do: {last.tag} of {repo} is this suite"]
+            return [f"nothing to do: {tag_of(last)} of {repo} is this suite"]
         before = read_suite(released)
         bump, changes = compare(
             before.rows,
             written.rows,
             columns_renamed=before.has_former_names and not written.has_former_names,
         )
-        new = last.after(bump)
+        new = next_version(last, bump)
         if requested not in (None, new):
             shown = ": " * bool(changes) + "; ".join(changes[:_MAX_CHANGES_SHOWN])
             raise PublishError(
@@ -100,7 +108,7 @@ def publish_dataset(
         folder = Path(name)
         write_files(folder, {**_files(written, repo, new), CHANGELOG: changelog.encode()})
         done = publisher.publish(
-            folder, f"S²LCT {new}", description, replaced="data/*", tag=new.tag
+            folder, f"S²LCT {new}", description, replaced="data/*", tag=tag_of(new)
         )
     return [headline, *(f"  {change}" for change in changes), *done]
 

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
+from packaging.version import Version
 
 from s2lct.cards import dataset_metadata
 from s2lct.command import command
@@ -27,7 +28,7 @@ from s2lct.progress import Bar, bar
 from s2lct.suite.cases import installed_folder, published_suite
 from s2lct.suite.read import WrittenSuite, read_suite
 from s2lct.suite.tables import ALL, SPLIT, SUITE_FILE
-from s2lct.suite.versions import Version
+from s2lct.suite.versions import read_version, tag_of
 
 NAME = "s2lct"
 METRIC_FILE = Path(__file__).with_name(f"{NAME}.py")
@@ -70,7 +71,7 @@ def install(
     From any directory, offline too. The folder may be deleted afterwards. What was installed before
     is replaced only when the new suite is ready as a whole.
     """
-    wanted = Version.read(version) if version is not None else None
+    wanted = read_version(version) if version is not None else None
     advance = bar("install", None)
     folder, called = expanded_path(suite), suite
     repository = repository_meant(suite)
@@ -117,7 +118,7 @@ def _released(repo: str, wanted: Version | None) -> str:
             hint=f"choose among {', '.join(map(str, released))}" if released else "leave it out",
         )
     chosen = wanted or max(released, default=None)
-    return f"{repo}@{chosen.tag if chosen else 'main'}"
+    return f"{repo}@{tag_of(chosen) if chosen else 'main'}"
 
 
 def _load(suite: WrittenSuite, work: Path, ready: Path, advance: Bar) -> None:

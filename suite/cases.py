@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 INSTALLED = "s2lct"
 """What stands for the suite that `s2lct install` put here."""
-_SHOWN = 200
+_MAX_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One sentence to classify.
+    """A sentence to classify.
 
     Attributes:
         id: the row's id.
@@ -52,12 +52,12 @@ class Case:
         text: the sentence.
         passes: label ids (0 negative, 1 neutral, 2 positive) that pass.
         inserted: the words that an expansion has and its seed lacks.
-        sources: the corpus sentences that it was made from, ``CORPUS:ID`` each; empty where the
-            suite does not say.
-        source_texts: these sentences.
+        sources: the corpus sentences that it was made from, each ``CORPUS:ID``; empty where the
+            suite does not say it.
+        source_texts: the texts of these sentences.
         label: id of the label to train on.
-        template: that it was put into.
-        places: where its inserted words stand: character offsets, end exclusive.
+        template: the template that its sentences were put into; empty for none.
+        places: the character offsets of its inserted words, ends exclusive.
     """
 
     id: str
@@ -81,10 +81,10 @@ class SuiteCases:
     Attributes:
         name: where it was read from.
         version: its semantic version; empty if unknown.
-        fingerprint: SHA-256 over the rows of the whole suite, computed from them.
-        cases: in the suite's order.
+        fingerprint: SHA-256 over the rows of the whole suite.
+        cases: seeds and expansions, in the suite's order.
         partial: whether cases or contrasts of the suite were left out.
-        contrasts: of cases: their sentences changed so that no label passes both.
+        contrasts: sentences of cases, changed so that no label passes both.
     """
 
     name: str
@@ -96,7 +96,7 @@ class SuiteCases:
 
     @property
     def with_contrasts(self) -> tuple[Case, ...]:
-        """All that a model is to predict: the cases, and their contrasts behind them."""
+        """The cases, and behind them the contrasts: all that a model is asked."""
         return (*self.cases, *self.contrasts)
 
     @property
@@ -131,15 +131,15 @@ class SuiteCases:
         kind: str | None = None,
         limit: int | None = None,
     ) -> SuiteCases:
-        """Some of the cases, under the whole suite's fingerprint.
+        """The chosen cases and their contrasts, under the whole suite's fingerprint.
 
         Args:
             capabilities: ids in any case; None for all.
             kind: ``seed`` or ``expansion``; None for both.
-            limit: most cases of a capability, from the first on; None for all.
+            limit: the number of cases of each capability, from the first on; None for all.
 
         Raises:
-            ScoringError: a capability that the suite lacks, or nothing is left.
+            ScoringError: the suite lacks a capability, or no case is left.
         """
         if kind is not None and kind not in KINDS:
             raise ScoringError(f"kind {kind}: no such", hint=f"pass {' or '.join(KINDS)}")
@@ -148,35 +148,34 @@ class SuiteCases:
                 f"--limit {limit!r:.60}: is no number of cases",
                 hint="pass a whole number from 1 on",
             )
-        known = self.capabilities
+        names = self.capabilities
         if capabilities is not None:
             is_list = isinstance(capabilities, Iterable) and not isinstance(capabilities, str)
-            named = capabilities if is_list else [str(capabilities)]
-            known = chosen(named, known, self.name)
-        taken: Counter[str] = Counter()
-        kept: list[Case] = []
+            names = chosen(capabilities if is_list else [str(capabilities)], names, self.name)
+        counts: Counter[str] = Counter()
+        ids: set[str] = set()
         for case in self.cases:
-            wanted = case.capability in known and kind in (None, case.kind)
-            if wanted and (limit is None or taken[case.capability] < limit):
-                taken[case.capability] += 1
-                kept.append(case)
-        if not kept:
+            is_chosen = case.capability in names and kind in (None, case.kind)
+            if is_chosen and (limit is None or counts[case.capability] < limit):
+                counts[case.capability] += 1
+                ids.add(case.id)
+        if not ids:
             raise ScoringError(
                 f"suite {self.name}: no case is left to score",
                 hint="loosen --capability or --limit",
             )
-        return self.with_contrasts_of({case.id for case in kept})
+        return self.with_contrasts_of(ids)
 
     def with_contrasts_of(self, ids: Collection[str]) -> SuiteCases:
-        """The cases that have these ids, and all their contrasts."""
+        """The cases with these ids, and all contrasts of them."""
         contrasts = {case.id for case in self.contrasts if case.seed_id in ids}
         return self.restricted_to({*ids, *contrasts})
 
     def restricted_to(self, ids: Collection[str]) -> SuiteCases:
-        """The cases and contrasts that have these ids.
+        """The cases and contrasts with these ids; partial unless these are all of the suite.
 
-        They are a part of the suite where one of its cases, or one of its contrasts, is not among
-        them: without a contrast that a model gets wrong it would be more consistent than it is.
+        A missing contrast makes it partial, too: a model is more consistent without the contrasts
+        that it gets wrong.
         """
         cases, contrasts = (
             tuple(case for case in rows if case.id in ids) for rows in (self.cases, self.contrasts)
@@ -193,10 +192,7 @@ def load_suite(
     kind: str | None = None,
     limit: int | None = None,
 ) -> SuiteCases:
-    """The cases of a suite, to look at and to score models on.
-
-    Each of ``load_suite("s2lct").cases`` has ``text``, ``capability``, ``kind`` and ``passes``,
-    the label ids that pass.
+    """The cases of a suite, to look at and to score models on; see `Case`.
 
     Args:
         suite: a folder that `s2lct build` wrote, ``"s2lct"`` for the installed suite, a Hub id
@@ -205,20 +201,20 @@ def load_suite(
             of them by config, as `s2lct.build` returns.
         capabilities: ids in any case; None for all.
         kind: ``seed`` or ``expansion``; None for both.
-        limit: most cases of a capability; None for all.
+        limit: the number of cases of each capability; None for all.
 
     Raises:
         ScoringError: there is no such suite or capability, it is damaged or altered, or rows lack
             columns.
     """
-    found = suite if isinstance(suite, SuiteCases) else _read(suite)
-    return found.select(capabilities, kind, limit)
+    cases = suite if isinstance(suite, SuiteCases) else _read(suite)
+    return cases.select(capabilities, kind, limit)
 
 
 def case_from(row: Row) -> Case:
     """A checked row as a case."""
-    sources = row["sources"] or ()
-    known = all(source["id"] for source in sources)
+    sources, inserted = row["sources"] or (), row["inserted"] or ()
+    has_source_ids = all(source["id"] for source in sources)
     return Case(
         id=row["id"],
         capability=row["capability"],
@@ -226,24 +222,27 @@ def case_from(row: Row) -> Case:
         seed_id=row["seed_id"],
         text=row["text"],
         passes=frozenset(row["labels"]),
-        inserted=tuple(word["word"] for word in row["inserted"] or ()),
-        sources=tuple(f"{source['corpus']}:{source['id']}" for source in sources if known),
+        inserted=tuple(word["word"] for word in inserted),
+        sources=tuple(f"{source['corpus']}:{source['id']}" for source in sources if has_source_ids),
         source_texts=tuple(source["text"] for source in sources),
         label=row["labels"][0] if row["label"] is None else row["label"],
         template=row["template"] or "",
-        places=tuple((word["start"], word["end"]) for word in row["inserted"] or ()),
+        places=tuple((word["start"], word["end"]) for word in inserted),
     )
 
 
 def families_of(cases: Sequence[Case], *, across: bool = False) -> npt.NDArray[np.int64]:
-    """The number of each case's family, from 0 on; shape (cases,).
+    """The family number of each case, from 0 on; shape (cases,).
 
-    Cases of a family are not independent of each other: they are resampled and tested as one. A
-    family is, within a capability, all seeds made of the same set of corpus sentences ("X is not
-    good" and "X isn't good") with all their expansions; where a suite does not name its sentences,
-    a seed with its expansions. Seeds that share one of several sentences are families apart: LC7
-    quotes few neutral sentences before many opinions, and models pass or fail by the opinion. A
-    family ``across`` capabilities is one wherever these sentences are used.
+    A family holds the seeds of a capability that were made of the same set of corpus sentences ("X
+    is not good" and "X isn't good"), and their expansions; where a suite does not name its
+    sentences, a seed and its expansions. Its cases depend on each other, so statistics resample and
+    test families. Seeds that share only some of their sentences are families apart: LC7 quotes few
+    neutral sentences before many opinions, and models pass or fail by the opinion.
+
+    Args:
+        cases: of a suite.
+        across: whether cases of several capabilities may be of one family.
     """
     import numpy as np
 
@@ -321,7 +320,8 @@ def published_suite(name: str) -> Path:
         kind = name.partition(":")[0]
         near = did_you_mean(kind, (CHECKLIST, *TABLE_KINDS)) if ":" in name else ""
         raise ScoringError(
-            f"--suite {plain(name, _SHOWN)}: there is no such folder", hint=f"{near}{SUITE_FORMS}"
+            f"--suite {plain(name, _MAX_SHOWN)}: there is no such folder",
+            hint=f"{near}{SUITE_FORMS}",
         )
     repo, _, revision = name.partition("@")
     wanted = [SUITE_FILE, f"data/*/{SPLIT}-*.parquet"]
@@ -332,7 +332,7 @@ def published_suite(name: str) -> Path:
     except Exception as error:  # of whatever kind the client and its HTTP library have
         *_, root = causes_of(error)
         raise ScoringError(
-            f"--suite {plain(name, _SHOWN)}: neither a folder here nor a data set that can be "
+            f"--suite {plain(name, _MAX_SHOWN)}: neither a folder here nor a data set that can be "
             f"loaded ({reason_of(root)})",
             hint="check the name; without a network, build a suite with `s2lct build --out DIR` "
             "and pass DIR",

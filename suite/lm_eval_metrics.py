@@ -1,4 +1,4 @@
-"""What tasks of lm-evaluation-harness count: accuracy on cases, and consistency on pairs.
+"""Metrics of the tasks of lm-evaluation-harness: accuracy on cases, consistency on pairs.
 
 An export puts this file beside the tasks, and the harness loads it from there: it needs nothing
 but Python.
@@ -13,19 +13,18 @@ CONTRAST = "contrast"
 
 
 def likeliest(row: Mapping[str, Any], results: Sequence[tuple[float, bool]]) -> dict[str, Any]:
-    """Whether the label of the greatest log likelihood passes a row."""
-    found = [likelihood for likelihood, _ in results]
-    return _counted(row, found.index(max(found)) in row["labels"])
+    """Whether the label with the greatest log likelihood passes a row."""
+    likelihoods = [likelihood for likelihood, _ in results]
+    return _judged(row, "acc", likelihoods.index(max(likelihoods)) in row["labels"])
 
 
 def written(row: Mapping[str, Any], results: Sequence[str]) -> dict[str, Any]:
     """Whether the label that a model wrote passes a row."""
-    counted = _counted(row, results[0] in row["passes"])
-    return {"exact_match" if name == "acc" else name: each for name, each in counted.items()}
+    return _judged(row, "exact_match", results[0] in row["passes"])
 
 
 def consistency(pairs: Sequence[tuple[str, bool]]) -> float:
-    """Of the cases with a contrast, the share that is right together with it; 0 if there is none.
+    """The share of cases that are right together with their contrast; 0 if none has a contrast.
 
     Args:
         pairs: for each row the id of its case, and whether it was right.
@@ -33,11 +32,11 @@ def consistency(pairs: Sequence[tuple[str, bool]]) -> float:
     right: dict[str, list[bool]] = {}
     for case, is_right in pairs:
         right.setdefault(case, []).append(is_right)
-    both = [all(found) for found in right.values() if len(found) > 1]
-    return sum(both) / len(both) if both else 0.0
+    both_right = [all(answers) for answers in right.values() if len(answers) > 1]
+    return sum(both_right) / len(both_right) if both_right else 0.0
 
 
-def _counted(row: Mapping[str, Any], is_right: bool) -> dict[str, Any]:
-    """A contrast is in no accuracy, and what has none in no consistency."""
-    accuracy = {} if row["kind"] == CONTRAST else {"acc": float(is_right)}
-    return accuracy | ({"consistency": (row["pair"], is_right)} if row["pair"] else {})
+def _judged(row: Mapping[str, Any], accuracy: str, is_right: bool) -> dict[str, Any]:
+    """Accuracy leaves contrasts out, and consistency the cases that have none."""
+    judged: dict[str, Any] = {} if row["kind"] == CONTRAST else {accuracy: float(is_right)}
+    return judged | ({"consistency": (row["pair"], is_right)} if row["pair"] else {})

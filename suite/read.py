@@ -15,11 +15,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from s2lct.errors import SuiteError
 from s2lct.files import read_limited
-from s2lct.identity import SEMANTIC_VERSION
+from s2lct.identity import SEMANTIC_VERSION, fingerprint_of
 from s2lct.plain_text import ShortRepr, plain
 from s2lct.suite.capability_ids import ID_PATTERN, is_capability_id
 from s2lct.suite.former_names import (
@@ -42,12 +42,12 @@ from s2lct.table_files import read_parquet
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_MOST_DESCRIPTION_BYTES = 16 << 20
-_MOST_FILE_BYTES = 512 << 20
+_MAX_DESCRIPTION_BYTES = 16 << 20
+_MAX_FILE_BYTES = 512 << 20
 _DATA_FILE = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,200}\.parquet"
-_NO_SUITE = "name a folder that `s2lct build` wrote"
-_SHOWN = 200
-_Number = Annotated[int, Field(ge=0, lt=1 << 53)]
+_NO_SUITE_HINT = "name a folder that `s2lct build` wrote"
+_MAX_REASON_CHARACTERS = 200
+_Count = Annotated[int, Field(ge=0, lt=1 << 53)]
 _Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 _Text = Annotated[str, Field(max_length=100_000)]
 
@@ -58,9 +58,9 @@ class _Described(BaseModel):
 
 class _File(_Described):
     path: Annotated[str, Field(max_length=400)]
-    rows: _Number
-    bytes: _Number
-    memory: _Number
+    rows: _Count
+    bytes: _Count
+    memory: _Count
     sha256: _Sha256
 
 
@@ -75,7 +75,7 @@ class _Corpus(_Described):
     name: _Text
     description: _Text
     licence: _Text
-    sentences: _Number
+    sentences: _Count
 
 
 class _Options(_Described):
@@ -92,8 +92,22 @@ class _Description(_Described):
     options: _Options
     corpus: _Corpus
     capabilities: list[_Capability]
-    counts: dict[str, dict[str, _Number]]
+    counts: dict[str, dict[str, _Count]]
     files: dict[str, _File]
+
+    @model_validator(mode="after")
+    def _check_capabilities(self) -> _Description:
+        ids = [capability.id for capability in self.capabilities]
+        if len(set(ids)) < len(ids) or not all(map(is_capability_id, ids)):
+            raise ValueError("capabilities: one stands there twice, or has a name that is taken")
+        if uncounted := set(ids) - set(self.counts):
+            raise ValueError(f"counts: {', '.join(uncounted)} is missing")
+        for name, file in self.files.items():
+            pattern = f"data/{re.escape(name)}/{_DATA_FILE}"
+            if name not in ids or not re.fullmatch(pattern, file.path):
+                name, path = plain(name, SHOWN), plain(file.path, SHOWN)
+                raise ValueError(f"files.{name}.path: {path} is none of a capability's files")
+        return self
 
 
 def faults_in(error: ValidationError) -> Iterator[str]:
@@ -155,50 +169,44 @@ def examine(folder: Path) -> tuple[WrittenSuite, list[str]]:
     """
     described = read_description(folder)
     files = described["files"]
+    names = [c["id"] for c in described["capabilities"] if c["id"] in files]
     faults: list[str] = []
     rows_of: dict[str, list[Row]] = {}
     has_former_names = False
-    for name in (each["id"] for each in described["capabilities"] if each["id"] in files):
+    for name in names:
         try:
             table = _table_in(folder, files[name])
             has_former_names |= table.schema.equals(former_schema())
             rows_of[name] = [with_present_names(row) for row in table.to_pylist()]
+        except FileNotFoundError:
+            faults.append(f"{files[name]['path']}: is missing")
         except (OSError, ValueError) as error:
-            missing = isinstance(error, FileNotFoundError)
-            faults.append(f"{files[name]['path']}: {'is missing' if missing else _why(error)}")
+            faults.append(f"{files[name]['path']}: {_reason(error)}")
     suite = WrittenSuite(folder, described, rows_of, has_former_names)
     tables = ((files[name]["path"], name, rows) for name, rows in rows_of.items())
     faults += faults_of_rows(tables, built=True)
-    stated = described["fingerprint"]
-    if not faults and stated not in {suite.fingerprint, *former_fingerprints(suite.all_rows)}:
+    fingerprint = described["fingerprint"]
+    if not faults and fingerprint not in {suite.fingerprint, *former_fingerprints(suite.all_rows)}:
         faults.append(f"{SUITE_FILE}: the fingerprint is not that of the rows")
+    recorded = described.get("capabilities_sha256")
+    if recorded not in (None, fingerprint_of(described["capabilities"])):
+        faults.append(f"{SUITE_FILE}: the capabilities are not those that were recorded")
     return suite, faults
 
 
 def read_description(folder: Path) -> dict[str, Any]:
     """The contents of ``suite.json``, checked, for what needs no row; see `read_suite`."""
+    path = folder / SUITE_FILE
     try:
-        described: dict[str, Any] = json.loads(
-            read_limited(folder / SUITE_FILE, _MOST_DESCRIPTION_BYTES)
-        )
-        checked = _Description.model_validate(described)
+        described: dict[str, Any] = json.loads(read_limited(path, _MAX_DESCRIPTION_BYTES))
+        _Description.model_validate(described)
     except ValidationError as error:
-        _refuse(folder, [f"{SUITE_FILE}: {what}" for what in faults_in(error)])
+        _refuse(folder, [f"{SUITE_FILE}: {fault}" for fault in faults_in(error)])
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise SuiteError(f"{path}: is missing", hint=_NO_SUITE_HINT) from error
     except (OSError, ValueError, RecursionError) as error:
-        missing = isinstance(error, (FileNotFoundError, NotADirectoryError))
-        why = "is missing" if missing else f"cannot be read ({_why(error)})"
-        raise SuiteError(f"{folder}/{SUITE_FILE}: {why}", hint=_NO_SUITE) from error
-    ids = [capability.id for capability in checked.capabilities]
-    faults = []
-    if len(set(ids)) < len(ids) or not all(map(is_capability_id, ids)):
-        faults.append("capabilities: one stands there twice, or has a name that is taken")
-    if uncounted := set(ids) - set(checked.counts):
-        faults.append(f"counts: {', '.join(uncounted)} is missing")
-    for name, file in checked.files.items():
-        if name not in ids or not re.fullmatch(f"data/{re.escape(name)}/{_DATA_FILE}", file.path):
-            name, path = plain(name, SHOWN), plain(file.path, SHOWN)
-            faults.append(f"files.{name}.path: {path} is none of a capability's files")
-    _refuse(folder, [f"{SUITE_FILE}: {what}" for what in faults])
+        problem = f"{path}: cannot be read ({_reason(error)})"
+        raise SuiteError(problem, hint=_NO_SUITE_HINT) from error
     return description_with_present_names(described)
 
 
@@ -215,14 +223,14 @@ def _table_in(folder: Path, file: Mapping[str, Any]) -> pa.Table:
     """A file's rows; a ValueError where they are none of a suite, or would be too many."""
     import pyarrow as pa
 
-    content = read_limited(folder / file["path"], _MOST_FILE_BYTES)
+    content = read_limited(folder / file["path"], _MAX_FILE_BYTES)
     if sha256(content).hexdigest() != file["sha256"]:
         raise ValueError("is not the file that suite.json records (SHA-256 differs)")
     try:
         table = read_parquet(content).combine_chunks()
         table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError, OverflowError) as error:
-        raise ValueError(f"is no Parquet file that can be read ({_why(error)})") from error
+        raise ValueError(f"is no Parquet file that can be read ({_reason(error)})") from error
     if not any(table.schema.equals(schema()) for schema in (arrow_schema, former_schema)):
         raise ValueError("the columns are not those of a suite")
     if table.num_rows != file["rows"]:
@@ -230,7 +238,6 @@ def _table_in(folder: Path, file: Mapping[str, Any]) -> pa.Table:
     return table
 
 
-def _why(error: BaseException) -> str:
-    """What a library says of a file, in a line."""
-    why = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return plain(" ".join(str(why).split()), _SHOWN)
+def _reason(error: BaseException) -> str:
+    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return plain(" ".join(str(reason).split()), _MAX_REASON_CHARACTERS)

@@ -28,12 +28,12 @@ CONTRAST = "contrast"
 """A row that is a case, changed so that no label passes both; its ``seed_id`` names the case."""
 FORMER_CONTRAST = "counterpart"
 """The same before suite 4.0.0. Ids are still made with it, so that no id has changed."""
-ORIGINS = ("masked", "phrase", "attested", "synonym")
+ORIGINS = ("masked", "phrase", "attested")
 ALL = "all"
 Row = dict[str, Any]
-_OPTIONAL = ("production", "second_production", "probability", "masked_text", "score")
+_OPTIONAL_COLUMNS = ("production", "second_production", "probability", "masked_text", "score")
 """Columns that may be empty in a suite that was built."""
-_LONGEST_TEXT, _LONGEST_NAME = 100_000, 200
+_MAX_TEXT_CHARACTERS, _MAX_NAME_CHARACTERS = 100_000, 200
 SHOWN = 80
 _PRODUCTION = {
     "lhs": "string",
@@ -116,18 +116,18 @@ def table_of(table_rows: Sequence[Mapping[str, Any]]) -> pa.Table:
 
 
 def reading_of(table_rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """How far cases were read, and by whom.
+    """How many cases were annotated, and by whom.
 
     Returns:
-        ``read``: how many cases were read, whole or the sentences in them; ``annotators``: for
-        each by name, of how many cases they read something.
+        ``read``: the number of cases with annotations, of themselves or of their sentences;
+        ``annotators``: by name, how many cases each of them annotated.
     """
-    names = [
+    names_of_rows = [
         {annotation["annotator"] for annotation in row.get("annotations") or ()}
         for row in table_rows
     ]
-    annotators = Counter(name for of_row in names for name in of_row)
-    return {"read": sum(map(bool, names)), "annotators": dict(sorted(annotators.items()))}
+    annotators = Counter(name for names in names_of_rows for name in names)
+    return {"read": sum(map(bool, names_of_rows)), "annotators": dict(sorted(annotators.items()))}
 
 
 def example_of(table_rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -140,61 +140,61 @@ def example_of(table_rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         As Markdown ``seed`` and ``labels``, and ``expansion``, if any, its inserted words marked.
     """
     expansion = next((row for row in table_rows if row["kind"] == "expansion"), None)
-    wanted = expansion["seed_id"] if expansion else table_rows[0]["id"]
-    seed = next(row for row in table_rows if row["id"] == wanted)
+    seed_id = expansion["seed_id"] if expansion else table_rows[0]["id"]
+    seed = next(row for row in table_rows if row["id"] == seed_id)
     labels = " or ".join(LABELS[label] for label in seed["labels"])
     example = {"seed": markdown(seed["text"]), "labels": labels}
     if expansion is not None:
         parts: list[str] = []
-        last = 0
+        end = 0
         for word in sorted(expansion["inserted"], key=lambda word: word["start"]):
-            before, inside = expansion["text"][last : word["start"]], word["word"]
-            parts += [_spaced(before), f"**{markdown(inside)}**"]
-            last = word["end"]
-        example["expansion"] = "".join([*parts, _spaced(expansion["text"][last:])])
+            before = expansion["text"][end : word["start"]]
+            parts += [_spaced_markdown(before), f"**{markdown(word['word'])}**"]
+            end = word["end"]
+        example["expansion"] = "".join([*parts, _spaced_markdown(expansion["text"][end:])])
     return example
 
 
-def _spaced(text: str) -> str:
+def _spaced_markdown(text: str) -> str:
     """A part of a sentence as Markdown, with the spaces at its ends."""
-    inner = text.strip()
-    return text.replace(inner, markdown(inner)) if inner else text
+    stripped = text.strip()
+    return text.replace(stripped, markdown(stripped)) if stripped else text
 
 
 def rows_fingerprint(rows: Iterable[Mapping[str, Any]]) -> str:
-    """What identifies a suite: a hash over all that a figure depends on, whatever its rows' order.
+    """SHA-256 over all that figures depend on in the rows of a suite, whatever their order.
 
-    Scores, probabilities and annotations are no part of it: no figure depends on them, and scores
-    differ in their last digits by processor.
+    Scores, probabilities and annotations are no part of it: no figure depends on them, and the last
+    digits of scores differ between processors.
     """
     return fingerprint_of(sorted(fingerprint_of(_identity(row)) for row in rows))
 
 
 def _identity(row: Mapping[str, Any]) -> list[Any]:
-    """What figures depend on of a row; what is missing is as good as empty."""
+    """What figures depend on in a row; an empty value is as good as a missing one."""
     labels = row["labels"]
     names = (row[name] or "" for name in ("id", "capability", "kind", "seed_id", "text"))
-    sources = (
+    sources = [
         [source[name] or "" for name in ("corpus", "id", "text")] for source in row["sources"] or ()
-    )
-    inserted = ([word[name] for name in ("word", "start", "end")] for word in row["inserted"] or ())
+    ]
+    inserted = [[word[name] for name in ("word", "start", "end")] for word in row["inserted"] or ()]
     label = labels[0] if row["label"] is None else row["label"]
-    return [*names, sorted(labels), label, row["template"] or "", [*sources], [*inserted]]
+    return [*names, sorted(labels), label, row["template"] or "", sources, inserted]
 
 
-def typed_rows(given: Sequence[Any]) -> list[Row]:
-    """Rows from anywhere with every column in its type, None where they have none.
+def typed_rows(rows: Sequence[Any]) -> list[Row]:
+    """Rows from anywhere with each column in its type, and None where a column is missing.
 
     Arrays, numbers and tuples of NumPy and its like may stand for Python's.
 
     Raises:
-        ScoringError: they cannot have these types.
+        ScoringError: a value cannot have the type of its column.
     """
     import pyarrow as pa
 
     try:
-        rows = [{name: _present(cell) for name, cell in dict(row).items()} for row in given]
-        typed: list[Row] = pa.Table.from_pylist(rows, schema=arrow_schema()).to_pylist()
+        cells = [{name: _none_for_nan(cell) for name, cell in dict(row).items()} for row in rows]
+        typed: list[Row] = pa.Table.from_pylist(cells, schema=arrow_schema()).to_pylist()
     except (TypeError, ValueError, OverflowError, AttributeError) as error:
         raise ScoringError(
             f"rows: are none of a suite ({plain(str(error), SHOWN)})",
@@ -207,91 +207,93 @@ def typed_rows(given: Sequence[Any]) -> list[Row]:
     return typed
 
 
-def _present(cell: Any) -> Any:
-    """A cell, or None where pandas has NaN for no value."""
+def _none_for_nan(cell: Any) -> Any:
     return None if isinstance(cell, float) and math.isnan(cell) else cell
 
 
 def faults_of_rows(tables: Iterable[tuple[str, str, Sequence[Row]]], *, built: bool) -> list[str]:
-    """What is wrong with the rows of a suite, or, if nothing is, shows between them.
+    """What is wrong with single rows of a suite or, if nothing is, with rows and their seeds.
 
     Args:
-        tables: of each file its name and the capability of all its rows, both empty where rows
-            come from no file, and the rows, in the types of `COLUMNS`.
-        built: whether they must be as they are built here: whole, with ids that are hashes.
+        tables: for each file its name, the capability of all its rows, and the rows in the types of
+            `COLUMNS`; name and capability are empty where rows come from no file.
+        built: whether the rows must be as they are built here: complete, with hashes as ids.
     """
-    of_id: dict[str, Row] = {}
+    row_of_id: dict[str, Row] = {}
     places: list[str] = []
     faults: list[str] = []
     for file, capability, rows in tables:
         for number, row in enumerate(rows):
-            found = list(_faults(row, built=built))
+            row_faults = [*_faults(row), *(_faults_of_build(row) if built else ())]
             if capability not in ("", row["capability"]):
-                found.append(f"it stands among the rows of {capability}")
-            if row["id"] in of_id:
-                found.append("its id stands there twice")
-            of_id[row["id"]] = row
-            places.append(_where(file, row, number))
-            faults += (f"{places[-1]}: {what}" for what in found)
+                row_faults.append(f"it stands among the rows of {capability}")
+            if row["id"] in row_of_id:
+                row_faults.append("its id stands there twice")
+            row_of_id[row["id"]] = row
+            places.append(_place(file, row, number))
+            faults += (f"{places[-1]}: {fault}" for fault in row_faults)
     return faults or [
-        f"{where}: {what}"
-        for where, row in zip(places, of_id.values(), strict=True)
-        for what in _faults_between(row, of_id.get(row["seed_id"]), built=built)
+        f"{place}: {fault}"
+        for place, row in zip(places, row_of_id.values(), strict=True)
+        for fault in _faults_beside_seed(row, row_of_id.get(row["seed_id"]), built=built)
     ]
 
 
-def _faults(row: Row, *, built: bool) -> Iterator[str]:
-    """What is wrong with a row by itself."""
+def _faults(row: Row) -> Iterator[str]:
+    """What is wrong with a row of any suite by itself."""
     names = [row[name] or "" for name in ("id", "capability", "kind", "seed_id")]
     text, labels, label = row["text"] or "", row["labels"], row["label"]
-    if not all(0 < len(name) <= _LONGEST_NAME for name in names):
+    if not all(0 < len(name) <= _MAX_NAME_CHARACTERS for name in names):
         yield "it lacks an id, capability, kind or seed_id, or has one that is too long"
-    if not text.strip() or len(text) > _LONGEST_TEXT:
+    if not text.strip() or len(text) > _MAX_TEXT_CHARACTERS:
         yield "it has no text, or one that is too long"
     if row["kind"] not in (*KINDS, CONTRAST):
         yield "its kind is none"
     if not is_capability_id(row["capability"] or ""):
         yield "its capability has a name that none can have"
-    if not labels or not _is_whole(labels, ["label"]) or len(set(labels)) < len(labels):
+    if not labels or not _is_complete(labels, ["label"]) or len(set(labels)) < len(labels):
         yield f"its labels are {labels}"
     elif label not in (None, *labels):
         yield "its label is not among those that pass"
     if row["kind"] == "seed" and row["seed_id"] != row["id"]:
         yield "a seed's seed_id is its own id"
-    inserted = row["inserted"] or ()
-    for word in inserted:
+    for word in row["inserted"] or ():
         start, end = word["start"], word["end"]
         if None not in (start, end) and not (0 <= start < end and text[start:end] == word["word"]):
             yield "an inserted word is not at its offsets"
     if row["origin"] not in (None, "", *ORIGINS):
         yield "its origin is none"
-    if not built:
-        return
-    if not _is_whole(row, COLUMNS):
+
+
+def _faults_of_build(row: Row) -> Iterator[str]:
+    """What else is wrong with a row that was built here."""
+    text = row["text"] or ""
+    if not _is_complete(row, COLUMNS):
         yield "it, a source or an inserted word lacks something"
     elif row["id"] != case_id(row["kind"], row["capability"], text):
         yield "its id is not the hash of its capability and text"
     if any(category(letter) == "Cc" for letter in text):
         yield "its text has control characters"
-    if len(labels or ()) == len(LABELS):
+    if len(row["labels"] or ()) == len(LABELS):
         yield "every label passes it"
-    if row["kind"] == "expansion" and not (row["production"] and inserted):
+    if row["kind"] == "expansion" and not (row["production"] and row["inserted"]):
         yield "it has no production, or no inserted word"
 
 
-def _is_whole(value: Any, kind: Any) -> bool:
-    """Whether a value of a column, or of a part of one, lacks nothing."""
+def _is_complete(value: Any, kind: Any) -> bool:
+    """Whether a value has all parts of its type, as in `COLUMNS`."""
     if isinstance(kind, list):
-        return value is not None and all(_is_whole(part, kind[0]) for part in value)
+        return value is not None and all(_is_complete(part, kind[0]) for part in value)
     if isinstance(kind, dict):
         return value is not None and all(
-            _is_whole(value[name], part) or (name in _OPTIONAL and value[name] is None)
+            _is_complete(value[name], part) or (name in _OPTIONAL_COLUMNS and value[name] is None)
             for name, part in kind.items()
         )
     return value in range(len(LABELS)) if kind == "label" else value is not None
 
 
-def _faults_between(row: Row, seed: Row | None, *, built: bool) -> Iterator[str]:
+def _faults_beside_seed(row: Row, seed: Row | None, *, built: bool) -> Iterator[str]:
+    """What is wrong with the link from a row to its seed, or from a contrast to its case."""
     if seed is None:
         yield f"its seed {plain(row['seed_id'], SHOWN)} is not in the suite"
     elif seed["capability"] != row["capability"] or seed["kind"] not in (
@@ -304,17 +306,21 @@ def _faults_between(row: Row, seed: Row | None, *, built: bool) -> Iterator[str]
             yield "without its inserted words it is not its seed"
 
 
-def _where(file: str, row: Row, number: int) -> str:
+def _place(file: str, row: Row, number: int) -> str:
     names = [row[name] for name in ("capability", "kind", "id")]
-    called = plain(" ".join(names), SHOWN) if all(names) else f"row {number}"
-    return f"{file}, {called}" if file else called
+    place = plain(" ".join(names), SHOWN) if all(names) else f"row {number}"
+    return f"{file}, {place}" if file else place
 
 
 def without(text: str, inserted: Sequence[tuple[int, int]]) -> str:
-    """A text without its inserted words, from start to end, and the space that came with each.
+    """A text without its inserted words, and without the space that came with each.
 
-    What begins with a comma came without one. Words that began the text with a capital leave it to
-    what begins the text without them: *At times, it works.* is *It works.*
+    An inserted text that begins with a comma came without a space. Words that began the text leave
+    their capital to what begins it without them: *At times, it works.* is *It works.*
+
+    Args:
+        text: of an expansion.
+        inserted: the character offsets of the inserted words, ends exclusive.
     """
     has_capital = text[:1].isupper() and any(start == 0 for start, _ in inserted)
     for start, end in sorted(inserted, reverse=True):
@@ -325,7 +331,7 @@ def without(text: str, inserted: Sequence[tuple[int, int]]) -> str:
         elif text[start - 1 : start] == " ":
             start -= 1
         text = text[:start] + text[end:]
-    # What has a capital of its own keeps its first letter: iPod.
+    # A word with a capital of its own keeps its first letter: iPod.
     if has_capital and text.split(" ", 1)[0].islower():
         text = text[0].upper() + text[1:]
     return text

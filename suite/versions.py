@@ -1,4 +1,4 @@
-"""Semantic versions of a suite: what changed since the last one, and which bump is due."""
+"""Semantic versions of a suite: what changed since the last one, and which version is due."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import enum
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from packaging.version import Version
 
 from s2lct.errors import PublishError
 from s2lct.identity import SEMANTIC_VERSION
 
 Row = Mapping[str, Any]
-_IDENTITY = ("capability", "kind", "text", "seed_id", "labels", "label")
+_IDENTITY_COLUMNS = ("capability", "kind", "text", "seed_id", "labels", "label")
 _CHANGELOG_TITLE = "# Changelog\n"
 
 
@@ -24,42 +26,32 @@ class Bump(enum.Enum):
     PATCH = "only the card changed"
 
 
-class Version(NamedTuple):
-    """A semantic version."""
+def read_version(text: str) -> Version:
+    """A version such as ``1.0.0``; a `PublishError` for anything else."""
+    if not re.fullmatch(SEMANTIC_VERSION, text):
+        raise PublishError(
+            f"--version {text}: is not MAJOR.MINOR.PATCH", hint="write it like 1.0.0"
+        )
+    return Version(text)
 
-    major: int
-    minor: int
-    patch: int
 
-    @classmethod
-    def read(cls, text: str) -> Version:
-        """Read ``1.0.0``; anything else raises a `PublishError`."""
-        if not re.fullmatch(SEMANTIC_VERSION, text):
-            raise PublishError(
-                f"--version {text}: is not MAJOR.MINOR.PATCH", hint="write it like 1.0.0"
-            )
-        return cls(*map(int, text.split(".")))
+def tag_of(version: Version) -> str:
+    """The tag of a version, such as ``v1.0.0``."""
+    return f"v{version}"
 
-    @classmethod
-    def of_tag(cls, tag: str) -> Version | None:
-        """The version of a tag ``v1.0.0``; None for other tags."""
-        return cls.read(tag[1:]) if re.fullmatch(f"v{SEMANTIC_VERSION[1:]}", tag) else None
 
-    @property
-    def tag(self) -> str:
-        """Its tag."""
-        return f"v{self}"
+def version_of_tag(tag: str) -> Version | None:
+    """The version of a tag ``v1.0.0``; None for other tags."""
+    return Version(tag) if re.fullmatch(f"v{SEMANTIC_VERSION[1:]}", tag) else None
 
-    def after(self, bump: Bump) -> Version:
-        """The next version."""
-        if bump is Bump.MAJOR:
-            return Version(self.major + 1, 0, 0)
-        if bump is Bump.MINOR:
-            return Version(self.major, self.minor + 1, 0)
-        return self._replace(patch=self.patch + 1)
 
-    def __str__(self) -> str:
-        return f"{self.major}.{self.minor}.{self.patch}"
+def next_version(version: Version, bump: Bump) -> Version:
+    """The version that follows if this number rises."""
+    if bump is Bump.MAJOR:
+        return Version(f"{version.major + 1}.0.0")
+    if bump is Bump.MINOR:
+        return Version(f"{version.major}.{version.minor + 1}.0")
+    return Version(f"{version.major}.{version.minor}.{version.micro + 1}")
 
 
 def compare(
@@ -68,61 +60,74 @@ def compare(
     *,
     columns_renamed: bool = False,
 ) -> tuple[Bump, list[str]]:
-    """Compare two versions of a suite, rows by config: the bump that is due, and the changes."""
-    old, new = _by_id(before), _by_id(after)
-    kept = [(row, new[id]) for id, row in old.items() if id in new]
-    redefined = [now for was, now in kept if _identity(was) != _identity(now)]
-    described_anew = [now for was, now in kept if was != now and _identity(was) == _identity(now)]
-    spoiling = [
+    """The bump that is due between two versions of a suite, and the changes in words.
+
+    Args:
+        before: the rows of the last version by capability.
+        after: those of the next.
+        columns_renamed: whether the last one has the column names of before 4.0.0.
+    """
+    old, new = _rows_by_id(before), _rows_by_id(after)
+    common = [(row, new[id]) for id, row in old.items() if id in new]
+    redefined = [row for was, row in common if _identity(was) != _identity(row)]
+    annotated = [row for was, row in common if was != row and _identity(was) == _identity(row)]
+    breaking = [
         *(["columns renamed: contrast, annotations, annotator"] if columns_renamed else []),
         *(f"capability {name} removed" for name in before if name not in after),
         *_counts([row for id, row in old.items() if id not in new], "removed"),
         *_counts(redefined, "relabelled or redefined"),
     ]
-    enriching = [
+    adding = [
         *(f"capability {name} added" for name in after if name not in before),
         *_counts([row for id, row in new.items() if id not in old], "added"),
-        *_counts(described_anew, "described or annotated anew"),
+        *_counts(annotated, "described or annotated anew"),
     ]
-    bump = Bump.MAJOR if spoiling else Bump.MINOR if enriching else Bump.PATCH
-    return bump, spoiling + enriching
+    bump = Bump.MAJOR if breaking else Bump.MINOR if adding else Bump.PATCH
+    return bump, breaking + adding
 
 
 def changelog_with(
-    changelog: str, version: Version, bump: Bump | None, lines: Iterable[str], notes: str = ""
+    changelog: str, version: Version, bump: Bump | None, changes: Iterable[str], notes: str = ""
 ) -> str:
-    """A changelog with a version on top; ``bump`` is None for the first.
+    """A changelog with a new version on top.
 
-    ``notes`` are what whoever publishes it says of it.
+    Args:
+        changelog: the one so far; empty for none.
+        version: the new version.
+        bump: what rose; None for the first version.
+        changes: in words.
+        notes: what the publisher says about the version.
     """
-    why = "First version." if bump is None else f"{bump.name.capitalize()}: {bump.value}."
-    listed = "".join(f"- {line}\n" for line in lines)
+    reason = "First version." if bump is None else f"{bump.name.capitalize()}: {bump.value}."
     older = changelog.removeprefix(_CHANGELOG_TITLE).strip()
-    said = f"{notes.strip()}\n" if notes.strip() else ""
-    headline = [_CHANGELOG_TITLE, f"## {version}\n", f"{why}\n"]
-    parts = [*headline, said, listed, f"{older}\n" if older else ""]
+    parts = [
+        *(_CHANGELOG_TITLE, f"## {version}\n", f"{reason}\n"),
+        f"{notes.strip()}\n" if notes.strip() else "",
+        "".join(f"- {change}\n" for change in changes),
+        f"{older}\n" if older else "",
+    ]
     return "\n".join(filter(None, parts))
 
 
 def counted(rows: Iterable[Row]) -> str:
-    """``3 seeds, 1 expansion``."""
+    """The rows of each kind in words: ``3 seeds, 1 expansion``."""
     kinds = sorted(Counter(row["kind"] for row in rows).items(), reverse=True)
     return ", ".join(f"{count} {kind}{'s' if count != 1 else ''}" for kind, count in kinds)
 
 
-def _counts(rows: Sequence[Row], happened: str) -> list[str]:
+def _counts(rows: Sequence[Row], change: str) -> list[str]:
     names = dict.fromkeys(row["capability"] for row in rows)
     return [
-        f"{name}: {counted(row for row in rows if row['capability'] == name)} {happened}"
+        f"{name}: {counted(row for row in rows if row['capability'] == name)} {change}"
         for name in names
     ]
 
 
-def _by_id(rows_of: Mapping[str, Sequence[Row]]) -> dict[str, Row]:
-    """Rows by id; the order of their labels means nothing."""
+def _rows_by_id(rows_of: Mapping[str, Sequence[Row]]) -> dict[str, Row]:
+    """Rows by id, with their labels in order: another order is no change."""
     rows = (row for rows in rows_of.values() for row in rows)
     return {row["id"]: {**row, "labels": sorted(row["labels"])} for row in rows}
 
 
 def _identity(row: Row) -> list[Any]:
-    return [row[name] for name in _IDENTITY]
+    return [row[name] for name in _IDENTITY_COLUMNS]

@@ -11,6 +11,7 @@ from typing import Any
 
 from s2lct.cards import render_dataset_card
 from s2lct.files import atomic_file, files_in, sha256_of, write_text
+from s2lct.identity import fingerprint_of
 from s2lct.suite.tables import (
     SPLIT,
     SUITE_FILE,
@@ -44,9 +45,10 @@ def write_suite_files(
 ) -> None:
     """Write card, suite.json and a Parquet file for each capability that has rows.
 
-    The same rows give the same bytes. Nothing lies in the folder; the rows of each capability have
-    each seed before its expansions; ``described`` is what ``suite.json`` says, to which files and
-    fingerprint are added.
+    Args:
+        folder: an empty folder.
+        rows_of: the rows of each capability, each seed before its expansions.
+        described: what ``suite.json`` says; files, fingerprints and reading are added.
 
     Raises:
         OutputError: no folder can have a capability's name.
@@ -69,13 +71,14 @@ def write_suite_files(
             "sha256": sha256_of(path),
             "origins": dict(sorted(origins.items())),
         }
-    every = [row for rows in filled.values() for row in rows]
-    whole = {
+    all_rows = [row for rows in filled.values() for row in rows]
+    description = {
         **described,
-        "fingerprint": rows_fingerprint(every),
+        "fingerprint": rows_fingerprint(all_rows),
+        "capabilities_sha256": fingerprint_of(described["capabilities"]),
         "files": files,
-        "reading": reading_of(every),
+        "reading": reading_of(all_rows),
     }
     examples = {name: example_of(rows) for name, rows in filled.items()}
-    write_text(folder / SUITE_FILE, json.dumps(whole, indent=2, sort_keys=True) + "\n")
-    write_text(folder / CARD, render_dataset_card(whole, examples))
+    write_text(folder / SUITE_FILE, json.dumps(description, indent=2, sort_keys=True) + "\n")
+    write_text(folder / CARD, render_dataset_card(description, examples))

@@ -7,11 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from packaging.version import Version
+
 from s2lct.errors import S2lctError, ScoringError
 from s2lct.hub_calls import causes_of, reason_of, repository_meant
 from s2lct.plain_text import plain
 from s2lct.suite.cases import SuiteCases, load_suite
-from s2lct.suite.versions import Version
+from s2lct.suite.versions import tag_of, version_of_tag
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -100,7 +102,7 @@ def released_versions(repo: str) -> list[Version]:
     """The versions of a dataset that have a tag, the oldest first."""
     with hub_errors(f"read the tags of {repo}"):
         tags = hub_api().list_repo_refs(repo, repo_type="dataset").tags
-    return sorted(version for tag in tags if (version := Version.of_tag(tag.name)))
+    return sorted(version for tag in tags if (version := version_of_tag(tag.name)))
 
 
 def load_suites(names: Sequence[str]) -> list[SuiteCases]:
@@ -109,6 +111,6 @@ def load_suites(names: Sequence[str]) -> list[SuiteCases]:
     for name in names:
         is_unpinned = is_on_hub(name) and "@" not in name
         versions = released_versions(repository_meant(name)) if is_unpinned else []
-        pinned = [f"{name}@{version.tag}" for version in versions]
+        pinned = [f"{name}@{tag_of(version)}" for version in versions]
         suites += map(load_suite, pinned or [name])
     return suites
