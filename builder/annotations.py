@@ -14,7 +14,7 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations, product
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -22,7 +22,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, TypeAdapter, Va
 
 from s2lct.errors import BuildError, S2lctWarning
 from s2lct.files import as_json_lines, check_output_file, sha256_of, write_bytes
-from s2lct.labels import Label
+from s2lct.labels import LABELS, Label
 from s2lct.suite.annotation import trap_of
 from s2lct.suite.read import faults_in
 from s2lct.table_files import read_rows
@@ -34,15 +34,15 @@ BEST = 2
 """The best grade of naturalness."""
 MOST_TRAPS_PASSED = 0.1
 """Who calls more of the traps natural does not read."""
-REACHED = ".reached"
-"""What the file ends with that says what passing texts were made of."""
+INDEX_SUFFIX = ".reached"
+"""Ending of the index beside a file of annotations."""
 Answer = Label | Literal["mixed"]
-State = Literal["passed", "refused", "open"]
-"""Of a text; open is what another annotator decides."""
+State = Literal["accepted", "refused", "open"]
+"""What annotators decided of a text; another annotator decides an open one."""
 
 
 class Annotation(BaseModel):
-    """What an annotator found of a text.
+    """What an annotator says of a text.
 
     Attributes:
         id: content id of the text: a sentence, an extension of one, or a case.
@@ -51,8 +51,8 @@ class Annotation(BaseModel):
         label: the sentiment that it has; ``mixed`` where readers would split.
         natural: `BEST` (2) if a fluent writer could have written every word, 1 if an editor would
             strike or change one, 0 if something is wrong.
-        relevant: whether it shows its capability; None where none was asked about.
-        sentence: of an expansion, the id of the sentence in it with what was inserted.
+        relevant: whether it shows its capability; None for a sentence by itself.
+        sentence: of a case, the id of the sentence in it, with what was inserted.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -73,63 +73,70 @@ _ROWS = TypeAdapter(Annotated[list[Annotation], Field(fail_fast=True)])
 
 
 class Annotations:
-    """Annotations by what they are about, without those of careless annotators.
+    """Annotations by the text that they are about, without those of careless annotators.
+
+    Without any, and where undecided texts are accepted, every text is.
 
     Args:
-        annotations: of any annotators, in any order.
-        marks_allowed: how many of those who read a text may have graded it 1.
+        annotations: by any annotators, in any order.
+        marks_allowed: how many annotators of an accepted text may have graded it 1.
+        accepts_undecided: whether texts are accepted that no annotator refused.
+        left_out: ids of texts that are not accepted, whatever annotators say.
 
     Attributes:
-        careless: who called too many traps natural, and what to say of that, by annotator.
-        is_hopeful: whether what nobody refused passes.
-        reached: ids of the sentences, texts with masks and phrases of which something was made
-            that passes, and of the sentences in the seeds of each capability; None where that is
-            not known. Of what is not among them nothing is made, and no model is asked about it.
+        careless: by annotator, why their annotations do not count.
+        index: ids of what led to something accepted when the annotations were indexed (see
+            ``scripts/index_annotations.py``): sentences, texts with masks, phrases, and sentences
+            in the seeds and in the expansions of a capability. None where there is no index.
     """
 
-    reached: frozenset[str] | None = None
-    is_hopeful = False
+    index: frozenset[str] | None = None
 
-    def __init__(self, annotations: Iterable[Annotation], marks_allowed: int = 0) -> None:
-        self._marks_allowed = marks_allowed
-        of_id: defaultdict[str, dict[str, Annotation]] = defaultdict(dict)
-        for each in annotations:
-            of_id[each.id][each.annotator] = each
-        traps = {trap_of(id) for id in of_id}.intersection(of_id)
-        missed: Counter[str] = Counter()
-        given: Counter[str] = Counter()
-        for id in traps:
-            for annotator, annotation in of_id.pop(id).items():
-                given[annotator] += 1
-                missed[annotator] += annotation.natural == BEST
+    def __init__(
+        self,
+        annotations: Iterable[Annotation] = (),
+        marks_allowed: int = 0,
+        *,
+        accepts_undecided: bool = False,
+        left_out: Collection[str] = frozenset(),
+    ) -> None:
+        self._marks_allowed, self._accepts_undecided = marks_allowed, accepts_undecided
+        self._left_out = left_out
+        by_id: defaultdict[str, dict[str, Annotation]] = defaultdict(dict)
+        for annotation in annotations:
+            by_id[annotation.id][annotation.annotator] = annotation
+        traps = {trap_of(id) for id in by_id}.intersection(by_id)
+        of_traps = [annotation for id in traps for annotation in by_id.pop(id).values()]
+        read = Counter(annotation.annotator for annotation in of_traps)
+        missed = Counter(trap.annotator for trap in of_traps if trap.natural == BEST)
         # One may be missed by chance.
         self.careless = {
             name: f"{name} called {missed[name]} of {number} broken sentences natural"
-            for name, number in sorted(given.items())
+            for name, number in sorted(read.items())
             if missed[name] > max(1, MOST_TRAPS_PASSED * number)
         }
-        self._of_id: Mapping[str, Mapping[str, Annotation]] = {
+        self._by_id: Mapping[str, list[Annotation]] = {
             id: kept
-            for id, found in of_id.items()
-            if (kept := {name: each for name, each in found.items() if name not in self.careless})
+            for id, by_annotator in by_id.items()
+            if (kept := [by_annotator[n] for n in sorted(by_annotator) if n not in self.careless])
         }
 
     def __iter__(self) -> Iterator[str]:
-        """The ids of what was annotated."""
-        return iter(self._of_id)
+        """The ids of the annotated texts."""
+        return iter(self._by_id)
 
     @classmethod
     def read(cls, paths: Sequence[Path], marks_allowed: int = 0) -> Annotations:
         """Read and merge files; a warning names careless annotators.
 
         Raises:
-            BuildError: one cannot be read, or a line of it is no annotation.
+            BuildError: a file cannot be read, or a line of it is no annotation.
         """
-        found = cls((each for path in paths for each in read_file(path)), marks_allowed)
-        found.warn_of_careless()
+        merged = cls((each for path in paths for each in read_file(path)), marks_allowed)
+        merged.warn_of_careless()
         if len(paths) == 1:
-            found.reached = read_reached(*paths)
-        return found
+            merged.index = read_index(*paths)
+        return merged
 
     def warn_of_careless(self) -> None:
         """Warn of annotators whose annotations are left out."""
@@ -140,74 +147,101 @@ class Annotations:
         """Refuse a careless annotator.
 
         Raises:
-            BuildError: the annotator is one.
+            BuildError: the annotator is careless.
         """
         if annotator in self.careless:
             raise BuildError(
                 f"{self.careless[annotator]}: more than a tenth",
-                hint="choose another annotator; what others found is kept",
+                hint="choose another annotator; the annotations of others are kept",
             )
 
     def of(self, id: str) -> list[Annotation]:
         """The annotations of a text, by annotator."""
-        return [each for _, each in sorted(self._of_id.get(id, {}).items())]
+        return self._by_id.get(id, [])
 
-    def passes(self, id: str, labels: Collection[Label]) -> bool:
-        """Whether at least two annotators found a text rightly labelled, relevant and natural.
+    def accepts(self, id: str, labels: Collection[Label]) -> bool:
+        """Whether a text may be published.
+
+        At least two annotators found it rightly labelled, relevant and natural; where undecided
+        texts are accepted, no annotator refused it.
 
         Args:
             id: of the text.
             labels: the labels that are right.
         """
-        return id in self._of_id and self.state(id, labels) == "passed"
-
-    def may_reach(self, id: str) -> bool:
-        """Whether something that passes may be made of a sentence, or of a text with masks."""
-        return self.reached is None or id in self.reached
-
-    def may_stand(self, id: str) -> bool:
-        """Whether a case that passes may have an extension in it."""
-        return self.reached is None or id in self.in_cases
+        if id in self._left_out or (id not in self._by_id and not self._accepts_undecided):
+            return False
+        state = self.state(id, labels)
+        return state == "accepted" or (state == "open" and self._accepts_undecided)
 
     def state(self, id: str, labels: Collection[Label]) -> State:
-        """What annotators found so far; the arguments are those of `passes`.
+        """What annotators decided so far; the arguments are those of `accepts`.
 
-        One other label, one "not relevant", one grade of 0 or too many of 1 refuse a text.
+        Another label, "not relevant", a grade of 0 or too many grades of 1 refuse a text.
         """
-        found = self.of(id)
-        if any(v.label not in labels or v.relevant is False for v in found):
+        annotations = self.of(id)
+        grades = [annotation.natural for annotation in annotations]
+        if (
+            any(each.label not in labels or each.relevant is False for each in annotations)
+            or 0 in grades
+            or len(grades) - grades.count(BEST) > self._marks_allowed
+        ):
             return "refused"
-        if not self._reads_well(found):
-            return "refused"
-        return "passed" if len(found) >= LEAST_ANNOTATORS else "open"
-
-    def _reads_well(self, found: Collection[Annotation]) -> bool:
-        grades = [each.natural for each in found]
-        return 0 not in grades and len(grades) - grades.count(BEST) <= self._marks_allowed
+        return "accepted" if len(annotations) >= LEAST_ANNOTATORS else "open"
 
     @cached_property
     def in_cases(self) -> frozenset[str]:
-        """The ids of sentences in whose cases annotators found no fault."""
+        """The ids of sentences inside cases without a fault."""
         return frozenset(
-            each.sentence
-            for found in self._of_id.values()
-            if len(found) >= LEAST_ANNOTATORS
-            and sum(one.natural == BEST and bool(one.relevant) for one in found.values())
+            annotation.sentence
+            for annotations in self._by_id.values()
+            if len(annotations) >= LEAST_ANNOTATORS
+            and sum(each.natural == BEST and bool(each.relevant) for each in annotations)
             >= LEAST_ANNOTATORS - self._marks_allowed
-            for each in found.values()
-            if each.sentence
+            for annotation in annotations
+            if annotation.sentence
         )
 
     @cached_property
     def in_faulty_cases(self) -> frozenset[str]:
-        """The ids of sentences that stood in two unnatural cases or more, and in no good one."""
-        worst = (min(some.values(), key=lambda one: one.natural) for some in self._of_id.values())
+        """The ids of sentences inside at least two unnatural cases and no good one."""
+        worst = (
+            min(each, key=lambda annotation: annotation.natural) for each in self._by_id.values()
+        )
         faulty = Counter(each.sentence for each in worst if each.sentence and each.natural < BEST)
         return frozenset(id for id, number in faulty.items() if number > 1) - self.in_cases
 
+    @cached_property
+    def accepted_parts(self) -> frozenset[tuple[str, Label]]:
+        """The sentences and extensions that may stand in a case, each with the label it has."""
+        alone = (
+            (id, label)
+            for id, annotations in self._by_id.items()
+            for label in {annotation.label for annotation in annotations}.intersection(LABELS)
+            if self.state(id, (label,)) == "accepted"
+        )
+        return frozenset(chain(alone, product(self.in_cases, LABELS)))
+
+    @cached_property
+    def faultless(self) -> frozenset[str]:
+        """The ids of texts that are accepted with whatever label they have."""
+        return self.in_cases.union(id for id in self if self.state(id, LABELS) == "accepted")
+
+    @cached_property
+    def refused_parts(self) -> frozenset[tuple[str, Label]]:
+        """The sentences and extensions that may stand in no case of a label, with the label."""
+        refused = (
+            (id, label)
+            for id, label in product(self, LABELS)
+            if self.state(id, (label,)) == "refused"
+        )
+        return frozenset(chain(refused, product(self._left_out, LABELS))) - self.accepted_parts
+
     def agreement(self) -> tuple[int, float, float]:
-        """Of texts by two annotators: how many, and how often label and grade are the same."""
-        pairs = [pair for id in self for pair in combinations(self.of(id), 2)]
+        """The number of pairs of annotations of one text; the shares of equal labels and grades."""
+        pairs = [
+            pair for annotations in self._by_id.values() for pair in combinations(annotations, 2)
+        ]
         number = len(pairs) or 1
         labels = sum(first.label == second.label for first, second in pairs)
         grades = sum(first.natural == second.natural for first, second in pairs)
@@ -233,23 +267,23 @@ def read_file(path: Path) -> list[Annotation]:
         ) from error
 
 
-def write_reached(path: Path, reached: Collection[str]) -> None:
-    """Write `Annotations.reached` beside a file of annotations."""
-    lines = [sha256_of(path), *sorted(reached)]
-    write_bytes(path.with_suffix(REACHED), "\n".join(lines).encode() + b"\n")
+def write_index(path: Path, ids: Collection[str]) -> None:
+    """Write `Annotations.index` beside a file of annotations."""
+    lines = [sha256_of(path), *sorted(ids)]
+    write_bytes(path.with_suffix(INDEX_SUFFIX), "\n".join(lines).encode() + b"\n")
 
 
-def read_reached(path: Path) -> frozenset[str] | None:
-    """What `write_reached` wrote; None if it did not, or the annotations have changed since."""
+def read_index(path: Path) -> frozenset[str] | None:
+    """The index beside a file of annotations; None without one made of these annotations."""
     try:
-        made_for, *reached = path.with_suffix(REACHED).read_text(encoding="utf-8").split()
+        made_of, *ids = path.with_suffix(INDEX_SUFFIX).read_text(encoding="utf-8").split()
     except (OSError, ValueError):
         return None
-    return frozenset(reached) if made_for == sha256_of(path) else None
+    return frozenset(ids) if made_of == sha256_of(path) else None
 
 
 class AnnotationFile:
-    """A file of annotations that new ones are added to, with what stands in others.
+    """A file of annotations that new ones are added to, and files that are only read.
 
     Attributes:
         path: the file; it need not exist.

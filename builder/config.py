@@ -96,9 +96,14 @@ class BuildConfig(BaseModel):
         return self
 
     @property
-    def is_of_others(self) -> bool:
+    def is_user_corpus(self) -> bool:
         """Whether the corpus is none of those whose sentences have been read and are known."""
         return self.corpus != EMBEDDED and not self.corpus.startswith("sst:")
+
+    @property
+    def marks_allowed(self) -> int:
+        """How many annotators of an accepted text may have wanted a word changed."""
+        return int(self.is_user_corpus)
 
     @property
     def suite_version(self) -> str:
@@ -112,7 +117,7 @@ class BuildConfig(BaseModel):
         if self.annotations or self.unread or self.templates == "paper":
             return self.annotations
         is_theirs = self.domain == FILM and self.neutral in ("none", SUBJECTIVITY)
-        return (SHIPPED_ANNOTATIONS,) if is_theirs and not self.is_of_others else ()
+        return (SHIPPED_ANNOTATIONS,) if is_theirs and not self.is_user_corpus else ()
 
     def is_annotated(self, capability: str) -> bool:
         """Whether the files of annotations were made for it, those shipped for the shipped ones."""

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from importlib.metadata import version
 from typing import Any
 
+from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.corpus.collect import Corpus
-from s2lct.builder.domains import Domain
+from s2lct.builder.corpus.collect import Corpus, with_distinct_names, without_conflicts
+from s2lct.builder.corpus.read import read_corpus
+from s2lct.builder.domains import Domain, load_domain
 from s2lct.builder.kept_models import LoadedModels
-from s2lct.builder.language.collocations import MODIFYING_TAGS, Collocations
-from s2lct.builder.language.grammar import ReferenceGrammar
-from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.neutral import read_neutral
 from s2lct.builder.records import Sentence
+from s2lct.errors import BuildError
+from s2lct.identity import fingerprint_of, package_fingerprint, predicting_versions
+from s2lct.progress import bar
 
 
 @dataclass(frozen=True)
@@ -27,22 +30,16 @@ class Inputs:
         domain: what it speaks of.
         capabilities: what is built.
         corpora: the corpus, and the neutral sentences beside it.
-        lexicon: says what words mean.
-        grammar: says what may stand where.
-        loaded: the models.
+        models: tagger, parser and masked language model.
         recorded: what decides what is built, as JSON: options, fingerprints, versions.
-        unread: whether nobody annotated what is made of it here.
     """
 
     config: BuildConfig
     domain: Domain
     capabilities: Sequence[Capability]
     corpora: Sequence[Corpus]
-    lexicon: Lexicon
-    grammar: ReferenceGrammar
-    loaded: LoadedModels
+    models: LoadedModels
     recorded: dict[str, Any]
-    unread: bool = False
 
     @property
     def sentences(self) -> Sequence[Sentence]:
@@ -50,27 +47,69 @@ class Inputs:
         return [sentence for corpus in self.corpora for sentence in corpus.sentences]
 
     @property
-    def is_guarded(self) -> bool:
-        """Whether insertions must show by themselves that they read well, as few are read."""
-        return self.unread or self.config.is_of_others
+    def decides_extensions(self) -> dict[str, Any]:
+        """What of `recorded` decides how sentences are extended, whatever seeds they are in."""
+        of_seeds = {"capabilities", "capability_files", "seeds", "expansions"}
+        options = {n: v for n, v in self.recorded["options"].items() if n not in of_seeds}
+        return {**self.recorded, "options": options, "capabilities": ""}
 
-    @cached_property
-    def collocations(self) -> Collocations | None:
-        """What stood side by side in English and in the corpus; None where annotators read.
 
-        What they read of it was suggested without.
-        """
-        if not self.is_guarded:
-            return None
-        return Collocations.of(sentence.text for sentence in self.sentences)
+def read_inputs(config: BuildConfig) -> Inputs:
+    """Read what a build is made of.
 
-    @property
-    def mask_tags(self) -> Sequence[str]:
-        """Tags that may become masks; where few read what comes of it, modifiers alone."""
-        tags = self.config.mask_tags
-        return [tag for tag in tags if tag in MODIFYING_TAGS] if self.collocations else tags
+    Raises:
+        S2lctError: a part of it cannot be read or loaded.
+    """
+    domain = load_domain(config.domain)
+    capabilities = load_capabilities(config.capabilities, config.capability_files, domain)
+    if config.capabilities:
+        config = config.model_copy(update={"capabilities": tuple(c.id for c in capabilities)})
+    progress = bar("corpus", 1)
+    columns: Any = {
+        "text_column": config.text_column,
+        "label_column": config.label_column,
+        "label_map": config.label_map,
+    }
+    # First what may be missing: reading the corpus can take long.
+    neutral = read_neutral(config.neutral, **columns)
+    models = LoadedModels(config.tagger, config.parser, config.mlm)
+    corpus = read_corpus(
+        config.corpus,
+        **columns,
+        cleaned=config.templates == "fluent",
+    )
+    corpora = [corpus]
+    if neutral:
+        corpora = without_conflicts(with_distinct_names([corpus, neutral]))
+    progress(1, f"{sum(len(each.sentences) for each in corpora):,} sentences")
+    recorded = {
+        "options": config.result_options | {"domain": domain.name},
+        "capabilities": fingerprint_of([each.model_dump(mode="json") for each in capabilities]),
+        "domain": fingerprint_of(domain.model_dump(mode="json")),
+        "corpus": corpus.fingerprint,
+        "neutral": neutral.fingerprint if neutral else "",
+        "tagger": models.fingerprint("tagger"),
+        "parser": models.fingerprint("parser"),
+        "mlm": models.fingerprint("mlm"),
+        "versions": package_versions(),
+        "package": package_fingerprint(),
+    }
+    return Inputs(config, domain, capabilities, corpora, models, recorded)
 
-    @property
-    def masks_per_sentence(self) -> int | None:
-        """Most masks in a sentence; one where few read what comes of it."""
-        return 1 if self.collocations else self.config.masks_per_sentence
+
+def check_not_empty(config: BuildConfig, *, is_empty: bool) -> None:
+    """Refuse a corpus of which nothing can be built.
+
+    Raises:
+        BuildError: it is empty.
+    """
+    if is_empty:
+        raise BuildError(
+            f"--corpus {config.corpus}: no capability's search found a sentence",
+            hint="use a larger corpus; `s2lct capabilities --show LC2` says what is looked for",
+        )
+
+
+def package_versions() -> dict[str, str]:
+    """Versions of the packages that decide what is built, as far as they are installed."""
+    return {name: version(name) for name in ("s2lct", "datasets")} | predicting_versions()

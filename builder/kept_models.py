@@ -1,18 +1,18 @@
-"""Tagger, parser and masked language model whose answers are kept, and given by an engine.
+"""The models of a build, whose answers are kept, so that nothing is asked twice.
 
-They are the models of `s2lct.builder.models` to whoever calls them. What was asked before, by this
-build or another, is looked up; the rest is asked of workers, a few texts of one length at a time.
+What this build or another asked before is looked up; an engine asks the models for the rest, a few
+texts of one length at a time.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache, partial
 from threading import Lock, Thread, main_thread
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import TypeAdapter
 
@@ -29,23 +29,28 @@ from s2lct.builder.models import (
     load_tagger,
     same_lengths,
 )
+from s2lct.builder.models.opinions import Opinion, opinions
 from s2lct.builder.models.shipped import embedded_fingerprint
-from s2lct.builder.records import Extended, Source, Token
+from s2lct.builder.records import Extension, ParsedSentence, Source, Token
 from s2lct.cache import Cache, predictions
 from s2lct.engines import Engine
 from s2lct.identity import predicting_versions, source_fingerprint
 
 AT_ONCE = 64
 """Texts that a worker is asked about together."""
-Given = TypeVar("Given")
-Made = TypeVar("Made")
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
 Request = tuple[str, "frozenset[str] | None"]
-Confirmed = tuple[int, list[Extended]]
+"""A text with a mask, and the words that may fill it; None for any word."""
+Extended = tuple[int, list[Extension]]
 """How many extensions of a sentence were confirmed, and those that may be used."""
 _TOKENS = TypeAdapter(tuple[Token, ...])
+_TREE = TypeAdapter(str | None)
 _WORDS = TypeAdapter(Words)
+_VOCABULARY = TypeAdapter(list[str])
+_SCORES = TypeAdapter(tuple[float, ...])
 _SOURCE = TypeAdapter(Source)
-_CONFIRMED = TypeAdapter(Confirmed)
+_EXTENDED = TypeAdapter(Extended)
 
 
 class LoadedModels:
@@ -60,16 +65,19 @@ class LoadedModels:
     def __init__(self, tagger: str, parser: str, mlm: str) -> None:
         self._names: dict[Kind, str] = {"tagger": tagger, "parser": parser, "mlm": mlm}
         self._loaded: dict[Kind, Any] = {}
-        self._locks = {kind: Lock() for kind in self._names}
         # One at a time: what they import must not be imported by two threads at once.
-        self._importing = Lock()
-        self._beginning, self._loading = Lock(), Thread(target=self._load_all)
+        self._lock = Lock()
+        self._loading = Thread(target=self._load_all)
 
-    def begin(self) -> None:
-        """Load all of them meanwhile, one after the other."""
-        with self._beginning:
-            if not self._loading.ident:
-                self._loading.start()
+    def begin_loading(self) -> None:
+        """Load all of them in the background, one after the other."""
+        with suppress(RuntimeError):  # it has begun
+            self._loading.start()
+
+    def wait_until_loaded(self) -> None:
+        """Wait for the background, if anything is loaded there."""
+        if self._loading.is_alive():
+            self._loading.join()
 
     def _load_all(self) -> None:
         for kind in self._names:
@@ -80,10 +88,9 @@ class LoadedModels:
 
     def _once(self, kind: Kind, load: Callable[[str], Any]) -> Any:
         if kind not in self._loaded:
-            with self._locks[kind]:
+            with self._lock:
                 if kind not in self._loaded:
-                    with self._importing:
-                        self._loaded[kind] = load(self._names[kind])
+                    self._loaded[kind] = load(self._names[kind])
         return self._loaded[kind]
 
     @property
@@ -113,7 +120,7 @@ class LoadedModels:
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Token, ...]]:
         """The tokens of each text; the other models are loaded meanwhile."""
-        self.begin()
+        self.begin_loading()
         return self.tagger.tag(texts)
 
     def parse(self, sentences: Sequence[Sequence[Token]]) -> list[str | None]:
@@ -121,9 +128,48 @@ class LoadedModels:
         return self.parser.parse(sentences)
 
     def suggest(self, requests: Sequence[Request], top: int) -> list[Words]:
-        """So many words for the first mask of each text, among those that it may be."""
+        """The likeliest words for the first mask of each text, ``top`` of those it may be."""
         texts, among = zip(*requests, strict=True)
         return self.mlm.suggest(texts, top, among)
+
+
+class Memo(Generic[Asked, Answer]):
+    """A function whose answers are kept; each depends on what is asked alone.
+
+    Args:
+        cache: keeps answers.
+        decided_by: everything that an answer depends on, apart from what is asked.
+        answer: the function: yields the number of each thing asked with the answer, in any order.
+        key: stands for what is asked.
+        encoding: of answers, as JSON.
+    """
+
+    def __init__(
+        self,
+        cache: Cache,
+        decided_by: str,
+        answer: Callable[[Sequence[Asked]], Iterable[tuple[int, Answer]]],
+        key: Callable[[Asked], str],
+        encoding: TypeAdapter[Answer],
+    ) -> None:
+        self._cache, self._decided_by, self._encoding = cache, decided_by, encoding
+        self._answer, self._key = answer, key
+
+    def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
+        """The answer to each thing asked."""
+        keys = [self._key(each) for each in asked]
+        by_key = dict(zip(keys, asked, strict=True))
+        answers: dict[str, Answer] = {}
+
+        def computed(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+            for number, answer in self._answer([by_key[key] for key in missing]):
+                answers[missing[number]] = answer
+                yield missing[number], self._encoding.dump_json(answer)
+
+        kept = predictions(self._cache, self._decided_by, keys, computed)
+        for key in by_key.keys() - answers.keys():
+            answers[key] = self._encoding.validate_json(kept[key])
+        return [answers[key] for key in keys]
 
 
 class KeptModels:
@@ -131,142 +177,48 @@ class KeptModels:
 
     Args:
         loaded: the models in this process.
-        engine: answers what is not known.
+        engine: asks them, here or elsewhere.
         cache: keeps answers.
     """
 
     def __init__(self, loaded: LoadedModels, engine: Engine[LoadedModels], cache: Cache) -> None:
-        self.tagger: Tagger = KeptTagger(loaded, engine, cache)
-        self.parser: ConstituencyParser = KeptParser(loaded, engine, cache)
-        self.mlm: MaskedLanguageModel = KeptMaskedLM(loaded, engine, cache)
-        self._cache, self._engine = cache, engine
-        code = source_fingerprint("s2lct.builder.language")
-        self._scorers = f"scores {predicting_versions()} {code}"
-
-    def scores(self, texts: Iterable[str]) -> list[tuple[float, ...]]:
-        """What scorers find of texts; see `lexicon.scores`."""
-        asked = list(texts)
-
-        def scored(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-            yield from ((text, json.dumps(scores([text])[0]).encode()) for text in missing)
-
-        found = predictions(self._cache, self._scorers, asked, scored)
-        return [tuple(json.loads(found[text])) for text in asked]
-
-    def extended(
-        self,
-        inputs: str,
-        sources: Sequence[Source],
-        extend: Callable[[Sequence[Source]], Iterator[tuple[Source, Confirmed]]],
-    ) -> dict[str, Confirmed]:
-        """What extends sentences of distinct texts, by text; ``extend`` finds what is not kept.
-
-        ``inputs`` stands for everything that it depends on, apart from the sentence.
-        """
-        keys = {_SOURCE.dump_json(source).decode(): source for source in sources}
-
-        def found(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-            key_of = {keys[key].text: key for key in missing}
-            for source, confirmed in extend([keys[key] for key in missing]):
-                yield key_of[source.text], _CONFIRMED.dump_json(confirmed)
-
-        model = f"extended {inputs} {predicting_versions()} {self._engine.device}"
-        kept = predictions(self._cache, model, list(keys), found)
-        return {keys[key].text: _CONFIRMED.validate_json(kept[key]) for key in keys}
-
-
-class _Kept:
-    kind: Kind
-
-    def __init__(self, loaded: LoadedModels, engine: Engine[LoadedModels], cache: Cache) -> None:
         self._loaded, self._engine, self._cache = loaded, engine, cache
-
-    @property
-    def fingerprint(self) -> str:
-        """The model's."""
-        return self._loaded.fingerprint(self.kind)
-
-    @property
-    def _decides(self) -> str:
-        """What an answer depends on: weights, code that asks, packages, and where they compute."""
-        code = source_fingerprint("s2lct.builder.models")
-        return f"{self.fingerprint} {code} {predicting_versions()} {self._engine.device}"
-
-    def _answers(
-        self,
-        what: str,
-        asked: Mapping[str, Given],
-        ask: Callable[[LoadedModels, Sequence[Given]], Sequence[Made]],
-        as_bytes: Callable[[Made], bytes],
-        length: Callable[[Sequence[Given]], Sequence[int]],
-    ) -> dict[str, bytes]:
-        """What a model answers, by key: what is kept, and the rest, equally long ones together."""
-
-        def answered(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-            given = [asked[key] for key in missing]
-            parts = _parts(length(given))
-            pieces = ([given[number] for number in part] for part in parts)
-            for number, made in self._engine.map(ask, pieces):
-                for place, answer in zip(parts[number], made, strict=True):
-                    yield missing[place], as_bytes(answer)
-
-        return predictions(self._cache, f"{what} {self._decides}", list(asked), answered)
-
-
-class KeptTagger(_Kept):
-    """A tagger whose answers are kept, by text."""
-
-    kind = "tagger"
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Token, ...]]:
         """Tokens of each text; see `Tagger.tag`."""
-        kept = self._answers(
-            "tags",
-            {text: text for text in texts},
-            LoadedModels.tag,
-            _TOKENS.dump_json,
-            lambda given: [0] * len(given),
-        )
-        return [_TOKENS.validate_json(kept[text]) for text in texts]
-
-
-class KeptParser(_Kept):
-    """A constituency parser whose answers are kept, by a sentence's tokens."""
-
-    kind = "parser"
+        answer = self._asked(LoadedModels.tag, lambda texts: [0] * len(texts))
+        return Memo(self._cache, self._decided_by("tags", "tagger"), answer, str, _TOKENS)(texts)
 
     def parse(self, sentences: Sequence[Sequence[Token]]) -> list[str | None]:
         """Bracketed trees; see `ConstituencyParser.parse`."""
-        keys = [_TOKENS.dump_json(tuple(sentence)).decode() for sentence in sentences]
-        kept = self._answers(
-            "trees",
-            dict(zip(keys, sentences, strict=True)),
-            LoadedModels.parse,
-            lambda tree: (tree or "").encode(),
-            lambda given: list(map(len, given)),
+        memo: Memo[Sequence[Token], str | None] = Memo(
+            self._cache,
+            self._decided_by("parses", "parser"),
+            self._asked(LoadedModels.parse, lambda sentences: list(map(len, sentences))),
+            lambda sentence: _TOKENS.dump_json(tuple(sentence)).decode(),
+            _TREE,
         )
-        return [kept[key].decode() or None for key in keys]
+        return memo(sentences)
 
-
-class KeptMaskedLM(_Kept):
-    """A masked language model whose answers are kept, by text and the words to choose from."""
-
-    kind = "mlm"
+    def parsed(self, texts: Sequence[str]) -> list[ParsedSentence | None]:
+        """Each text with its tokens and its tree; None where the parser gives none."""
+        tokens = self.tag(texts)
+        return [
+            None if tree is None else ParsedSentence(text, words, tree)
+            for text, words, tree in zip(texts, tokens, self.parse(tokens), strict=True)
+        ]
 
     @cached_property
     def words(self) -> Sequence[str]:
-        """Every word that it can suggest."""
-
-        def listed(names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-            yield from ((name, json.dumps(self._loaded.mlm.words).encode()) for name in names)
-
-        of = f"words {self._decides}"
-        words: list[str] = json.loads(predictions(self._cache, of, ["all"], listed)["all"])
-        return words
-
-    def lengths(self, texts: Sequence[str]) -> list[int]:
-        """How long each text is to the model."""
-        return self._loaded.mlm.lengths(texts)
+        """Every word that the masked language model can suggest."""
+        memo: Memo[str, list[str]] = Memo(
+            self._cache,
+            self._decided_by("words", "mlm"),
+            lambda names: ((n, list(self._loaded.mlm.words)) for n in range(len(names))),
+            str,
+            _VOCABULARY,
+        )
+        return memo(["all"])[0]
 
     def suggest(
         self,
@@ -275,18 +227,81 @@ class KeptMaskedLM(_Kept):
         among: Sequence[frozenset[str] | None] | None = None,
     ) -> list[Words]:
         """Words for the first mask of each text; see `MaskedLanguageModel.suggest`."""
-        requests = list(zip(texts, among or [None] * len(texts), strict=True))
-        keys = [json.dumps([text, _digest(words)]) for text, words in requests]
-        # Requests about one text stand side by side: it is read once for them.
-        asked = dict(zip(keys, requests, strict=True))
-        kept = self._answers(
-            f"first {top} words",
-            {key: asked[key] for key in sorted(asked)},
-            partial(LoadedModels.suggest, top=top),
-            _WORDS.dump_json,
-            lambda given: self.lengths([text for text, _ in given]),
+        memo: Memo[Request, Words] = Memo(
+            self._cache,
+            self._decided_by(f"first {top} words", "mlm"),
+            self._asked(
+                partial(LoadedModels.suggest, top=top),
+                lambda requests: self._loaded.mlm.lengths([text for text, _ in requests]),
+            ),
+            _request_key,
+            _WORDS,
         )
-        return [_WORDS.validate_json(kept[key]) for key in keys]
+        requests = list(zip(texts, among or [None] * len(texts), strict=True))
+        # Requests about one text stand side by side: it is read once for them.
+        order = sorted(range(len(requests)), key=lambda number: _request_key(requests[number]))
+        answers = dict(zip(order, memo([requests[number] for number in order]), strict=True))
+        return [answers[number] for number in range(len(requests))]
+
+    def scores(self, texts: Iterable[str]) -> list[tuple[float, ...]]:
+        """What scorers of sentiment say of texts; see `lexicon.scores`."""
+        code = source_fingerprint("s2lct.builder.language")
+        memo: Memo[str, tuple[float, ...]] = Memo(
+            self._cache,
+            f"scores {predicting_versions()} {code}",
+            lambda missing: enumerate(map(tuple, scores(missing))),
+            str,
+            _SCORES,
+        )
+        return memo(list(texts))
+
+    def opinions(self, texts: Sequence[str]) -> dict[str, Opinion]:
+        """What judges of sentiment say of texts; see `opinions`."""
+        self._loaded.wait_until_loaded()  # it imports what the models import
+        return opinions(texts)
+
+    def extended(
+        self,
+        decided_by: str,
+        sources: Sequence[Source],
+        extend: Callable[[Sequence[Source]], Iterable[tuple[int, Extended]]],
+    ) -> list[Extended]:
+        """What extends each sentence, computed by ``extend`` where it is not kept.
+
+        Args:
+            decided_by: everything that it depends on, apart from the sentence.
+            sources: the sentences.
+            extend: yields the number of each sentence with what extends it, in any order.
+        """
+        memo = Memo(
+            self._cache,
+            f"extended {decided_by} {predicting_versions()} {self._engine.device}",
+            extend,
+            lambda source: _SOURCE.dump_json(source).decode(),
+            _EXTENDED,
+        )
+        return memo(sources)
+
+    def _decided_by(self, what: str, kind: Kind) -> str:
+        """What answers depend on: weights, code that asks, packages, and where they compute."""
+        code = source_fingerprint("s2lct.builder.models")
+        fingerprint = self._loaded.fingerprint(kind)
+        return f"{what} {fingerprint} {code} {predicting_versions()} {self._engine.device}"
+
+    def _asked(
+        self,
+        ask: Callable[[LoadedModels, Sequence[Asked]], Sequence[Answer]],
+        lengths: Callable[[Sequence[Asked]], Sequence[int]],
+    ) -> Callable[[Sequence[Asked]], Iterator[tuple[int, Answer]]]:
+        """A function that has the engine ask a model, equally long texts together."""
+
+        def answers(asked: Sequence[Asked]) -> Iterator[tuple[int, Answer]]:
+            parts = _parts(lengths(asked))
+            pieces = ([asked[number] for number in part] for part in parts)
+            for part, answered in self._engine.map(ask, pieces):
+                yield from zip(parts[part], answered, strict=True)
+
+        return answers
 
 
 @lru_cache(maxsize=256)
@@ -294,6 +309,10 @@ def _digest(words: frozenset[str] | None) -> str:
     if words is None:
         return ""
     return hashlib.sha256("\n".join(sorted(words)).encode()).hexdigest()[:16]
+
+
+def _request_key(request: Request) -> str:
+    return json.dumps([request[0], _digest(request[1])])
 
 
 def _parts(lengths: Sequence[int]) -> list[list[int]]:

@@ -1,36 +1,37 @@
-"""From corpus to suite: select, shorten, compose, extend, confirm, choose, write."""
+"""From corpus to suite: select, shorten, compose, extend, confirm, expand, keep, choose, write."""
 
 from __future__ import annotations
 
 import os
-from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from s2lct.builder import write
+from s2lct.builder import paper_form, write
 from s2lct.builder.annotations import Annotations
-from s2lct.builder.capabilities.files import load_capabilities
+from s2lct.builder.capabilities.schema import Capability, SearchRule
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.corpus.collect import with_distinct_names, without_conflicts
-from s2lct.builder.corpus.read import read_corpus
-from s2lct.builder.domains import load_domain
-from s2lct.builder.fluent_form import FluentForm
-from s2lct.builder.inputs import Inputs
-from s2lct.builder.kept_models import KeptModels, LoadedModels
-from s2lct.builder.language.grammar import ReferenceGrammar
-from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.models import EMBEDDED, parsed_sentences
-from s2lct.builder.neutral import read_neutral
-from s2lct.builder.records import Expansion, Family, Seed, sources_of
-from s2lct.builder.stages import choose, compose, confirm, search
-from s2lct.builder.stages.compose import PAIRINGS
-from s2lct.builder.stages.mask import fill, mask
+from s2lct.builder.inputs import Inputs, check_not_empty, read_inputs
+from s2lct.builder.kept_models import Extended, KeptModels, LoadedModels
+from s2lct.builder.models import EMBEDDED
+from s2lct.builder.records import Family, Seed, Sentence, Source, seed_source_id, sentence_id
+from s2lct.builder.rules import BuildRules, annotated_rules, unread_rules
+from s2lct.builder.stages.choose import choose
+from s2lct.builder.stages.choose_seeds import choose_seeds
+from s2lct.builder.stages.compose import Stream, compose_seeds, partner_slots
+from s2lct.builder.stages.confirm import confirm, label_preserving
+from s2lct.builder.stages.contrast import contrast
+from s2lct.builder.stages.expand import expand
+from s2lct.builder.stages.extend import extend, sources_of
+from s2lct.builder.stages.keep import families_of, keep_expansions, keep_seeds
+from s2lct.builder.stages.search import candidates
+from s2lct.builder.stages.select import select
+from s2lct.builder.stages.shorten import shorten
 from s2lct.cache import Cache
-from s2lct.engines import Engine, InProcess, RayEngine, ray_cluster
+from s2lct.engines import Engine, InProcess, RayEngine, ray_cluster, two_at_a_time
 from s2lct.errors import BuildError, SuiteError
 from s2lct.files import (
     atomic_folder,
@@ -40,15 +41,14 @@ from s2lct.files import (
     refuse_foreign_files,
     sha256_of,
 )
-from s2lct.identity import fingerprint_of, package_fingerprint
+from s2lct.identity import fingerprint_of
 from s2lct.progress import bar
 from s2lct.suite.read import read_suite
 from s2lct.suite.tables import SUITE_FILE
 from s2lct.suite.write import files_of_suite
 
-Rows = dict[str, list[dict[str, Any]]]
-SEEDS_AT_ONCE = 100
-"""Of the paper's form: few enough that their fillings fit into memory."""
+SENTENCES_EXTENDED_AT_ONCE = 100
+"""Few enough that their fillings fit into memory."""
 
 
 def build_suite(config: BuildConfig) -> dict[str, dict[str, int]]:
@@ -71,79 +71,16 @@ def build_suite(config: BuildConfig) -> dict[str, dict[str, int]]:
     with output_lock(out):
         if (described := _built_before(inputs.config, out, inputs.recorded)) is not None:
             # JSON keeps names in alphabetical order, the table in that of the capabilities.
-            rows = {each.id: described["counts"][each.id] for each in inputs.capabilities}
-            return {id: {name: row[name] for name in write.COLUMNS} for id, row in rows.items()}
-        counted: dict[str, Counter[str]] = defaultdict(Counter)
+            counts = {each.id: described["counts"][each.id] for each in inputs.capabilities}
+            return {id: {name: row[name] for name in write.COLUMNS} for id, row in counts.items()}
         with kept_models(inputs) as models:
-            if config.templates == "paper":
-                families = paper_families(inputs, models, counted)
-                rows = {id: list(write.rows(group)) for id, group in families.items()}
-            else:
-                rows = _fluent_rows(inputs, models, counted)
-        check_found(config, any(rows.values()))
-        counts = write.all_counts(rows, counted)
+            build = paper_form.rows if config.templates == "paper" else fluent_rows
+            rows, work = build(inputs, models)
+        check_not_empty(config, is_empty=not any(rows.values()))
+        counts = write.all_counts(rows, work)
         with atomic_folder(out, ours=files_of_suite(out)) as folder:
             write.write_suite(inputs, rows, counts, folder)
     return counts
-
-
-def read_inputs(config: BuildConfig) -> Inputs:
-    """Read what a build is made of.
-
-    Raises:
-        S2lctError: something of it cannot be read or loaded.
-    """
-    domain = load_domain(config.domain)
-    capabilities = load_capabilities(config.capabilities, config.capability_files, domain)
-    if config.capabilities:
-        config = config.model_copy(update={"capabilities": tuple(c.id for c in capabilities)})
-    options = config.result_options | {"domain": domain.name}
-    lexicon = Lexicon.load()
-    grammar = ReferenceGrammar.load()
-    progress = bar("corpus", 1)
-    columns: Any = {
-        "text_column": config.text_column,
-        "label_column": config.label_column,
-        "label_map": config.label_map,
-    }
-    # First what may be missing: reading the corpus can take long.
-    neutral = read_neutral(config.neutral, **columns)
-    loaded = LoadedModels(config.tagger, config.parser, config.mlm)
-    corpus = read_corpus(
-        config.corpus,
-        **columns,
-        cleaned=config.templates == "fluent",
-    )
-    corpora = [corpus]
-    if neutral:
-        corpora = without_conflicts(with_distinct_names([corpus, neutral]))
-    progress(1, f"{sum(len(each.sentences) for each in corpora):,} sentences")
-    recorded_inputs = {
-        "options": options,
-        "capabilities": fingerprint_of([each.model_dump(mode="json") for each in capabilities]),
-        "domain": fingerprint_of(domain.model_dump(mode="json")),
-        "corpus": corpus.fingerprint,
-        "neutral": neutral.fingerprint if neutral else "",
-        "tagger": loaded.fingerprint("tagger"),
-        "parser": loaded.fingerprint("parser"),
-        "mlm": loaded.fingerprint("mlm"),
-        "versions": write.package_versions(),
-        "package": package_fingerprint(),
-    }
-    return Inputs(config, domain, capabilities, corpora, lexicon, grammar, loaded, recorded_inputs)
-
-
-def check_found(config: BuildConfig, found: bool) -> None:
-    """Refuse a corpus of which nothing can be built.
-
-    Raises:
-        BuildError: nothing was found.
-    """
-    if not found:
-        raise BuildError(
-            f"--corpus {config.corpus}: no capability's search found a sentence",
-            hint="use a larger corpus; `s2lct capabilities --show LC2` says what is looked for",
-        )
 
 
 @contextmanager
@@ -154,18 +91,18 @@ def kept_models(inputs: Inputs) -> Iterator[KeptModels]:
     """
     config = inputs.config
     with ExitStack() as opened:
-        engine: Engine[LoadedModels] = InProcess(inputs.loaded)
+        engine: Engine[LoadedModels] = InProcess(inputs.models)
         if config.engine == "ray":
             make = partial(LoadedModels, config.tagger, config.parser, config.mlm)
             opened.enter_context(ray_cluster())
             engine = RayEngine(make)
-        yield KeptModels(inputs.loaded, engine, opened.enter_context(Cache()))
+        yield KeptModels(inputs.models, engine, opened.enter_context(Cache()))
 
 
 def _built_before(
-    config: BuildConfig, out: Path, inputs: Mapping[str, Any]
+    config: BuildConfig, out: Path, recorded: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """What the suite in ``out`` says of itself if it is this very build; None if there is none.
+    """The description of the suite in ``out`` if it is this very build; None if there is none.
 
     Raises:
         BuildError: something else is there, and is not to be replaced.
@@ -176,7 +113,7 @@ def _built_before(
         described = read_suite(out).described
     except SuiteError:
         described = {}
-    if described.get("build_fingerprint") != fingerprint_of(inputs):
+    if described.get("build_fingerprint") != fingerprint_of(recorded):
         raise BuildError(
             f"--out {config.out}: is there already, and is not this build",
             hint="choose another folder, or add --overwrite to replace it",
@@ -184,120 +121,207 @@ def _built_before(
     return described
 
 
-def _fluent_rows(inputs: Inputs, models: KeptModels, counted: Mapping[str, Counter[str]]) -> Rows:
-    config = inputs.config
-    annotations = None
-    if config.annotation_files:
-        annotations = Annotations.read(config.annotation_files, int(config.is_of_others))
-        if {config.tagger, config.parser, config.mlm} != {EMBEDDED}:
-            annotations.reached = None  # other models make other things of it
-    rows: Rows = {capability.id: [] for capability in inputs.capabilities}
-    # What nobody annotated is made by itself: it changes nothing of what was annotated.
-    for annotated in (True, False):
-        chosen = [each for each in inputs.capabilities if config.is_annotated(each.id) == annotated]
-        if not chosen:
-            continue
-        read = annotations if annotated else None
-        kept_as = fingerprint_of([_of_sentences(inputs.recorded), annotated])
-        made_of = replace(inputs, unread=read is None)
-        form = FluentForm(made_of, chosen, models, read, counted, kept_as=kept_as)
-        families = fluent_families(form)
-        rows |= {id: list(write.rows(group, form.annotations)) for id, group in families.items()}
-    return rows
+def fluent_rows(inputs: Inputs, models: KeptModels) -> tuple[write.Rows, write.Work]:
+    """The rows of each capability in the fluent form, and how much was looked at for them."""
+    rows: write.Rows = {capability.id: [] for capability in inputs.capabilities}
+    work: dict[str, Mapping[str, int]] = {}
+    for capabilities, rules in _situations(inputs):
+        families, counts = fluent_families(inputs, capabilities, models, rules)
+        rows |= {id: write.rows_of(group, rules.annotations) for id, group in families.items()}
+        work |= counts
+    return rows, work
 
 
-def _of_sentences(recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a build decides about sentences, whatever seeds are made of them."""
-    of_seeds = {"capabilities", "capability_files", "seeds", "expansions"}
-    options = {name: one for name, one in recorded["options"].items() if name not in of_seeds}
-    return {**recorded, "options": options, "capabilities": ""}
+def _situations(inputs: Inputs) -> Iterator[tuple[list[Capability], BuildRules]]:
+    """The capabilities that were annotated and those that were not, each with their rules.
 
-
-def fluent_families(form: FluentForm) -> dict[str, list[Family]]:
-    """The families of each capability."""
-    seeds = form.compose_all()
-    extended = form.extend(list(sources_of(seeds).values()))
-    return form.choose(seeds, form.expand(seeds, extended))
-
-
-def paper_families(
-    inputs: Inputs, models: KeptModels, counted: Mapping[str, Counter[str]]
-) -> dict[str, list[Family]]:
-    """The families of each capability in the paper's form.
-
-    ``counted`` takes how many sentences were found and expansions tried.
+    The latter are built by themselves, so that they change nothing of the former.
     """
-    config, capabilities, sentences = inputs.config, inputs.capabilities, inputs.sentences
-    forms = {capability.id: capability.form("paper") for capability in capabilities}
-    seeds: list[Seed] = []
-    progress = bar("transform", len(capabilities))
-    for capability in capabilities:
-        found = {
-            slot: search.draw(
-                sentences,
-                rules,
-                models.tagger,
-                models.parser,
-                inputs.lexicon,
-                most=max(config.seeds, PAIRINGS),
-                seed=config.seed,
-            )
-            for slot, rules in forms[capability.id].search.items()
-        }
-        counted[capability.id]["sentences_found"] = sum(map(len, found.values()))
-        seeds += compose.seeds_in_paper_form(
-            capability.id,
-            forms[capability.id],
-            found,
-            most=config.seeds,
-            seed=config.seed,
-        )
-        progress(1)
-    chosen: dict[str, list[Expansion]] = {}
-    progress = bar("expand", len(seeds))
-    for start in range(0, len(seeds), SEEDS_AT_ONCE):
-        batch = seeds[start : start + SEEDS_AT_ONCE]
-        parsed = parsed_sentences([seed.text for seed in batch], models.tagger, models.parser)
-        masked = [
-            (seed, each)
-            for seed, sentence in zip(batch, parsed, strict=True)
-            if sentence is not None
-            for each in mask(
-                seed.id,
-                sentence,
-                inputs.grammar,
-                most=config.masks,
-                masks_per_sentence=config.masks_per_sentence,
-                tags=config.mask_tags,
-                seed=config.seed,
-                paper=True,
-            )
-        ]
-        found_words = fill([each for _, each in masked], models.mlm)
-        filled = [(*both, words) for both, words in zip(masked, found_words, strict=True)]
-        for seed, _, words in filled:
-            counted[seed.capability]["expansions_tried"] += len(words)
-        passed = confirm.confirmed_in_paper_form(filled, forms, models.tagger, inputs.lexicon)
-        chosen |= choose.choose_in_paper_form(
-            batch, passed, per_seed=config.expansions, seed=config.seed
-        )
-        progress(len(batch))
+    config, of_build = inputs.config, (inputs.config, inputs.domain, inputs.sentences)
+    annotated = [each for each in inputs.capabilities if config.is_annotated(each.id)]
+    unread = [each for each in inputs.capabilities if not config.is_annotated(each.id)]
+    if annotated:
+        annotations = Annotations.read(config.annotation_files, config.marks_allowed)
+        if {config.tagger, config.parser, config.mlm} != {EMBEDDED}:
+            annotations.index = None  # other models make other things of the corpus
+        yield annotated, annotated_rules(*of_build, annotations)
+    if unread:
+        yield unread, unread_rules(*of_build)
+
+
+def fluent_families(
+    inputs: Inputs, capabilities: Sequence[Capability], models: KeptModels, rules: BuildRules
+) -> tuple[dict[str, list[Family]], write.Work]:
+    """The families of each capability in the fluent form, and how much was looked at for them."""
+    forms = {capability.id: capability.form("fluent") for capability in capabilities}
+    slots = worth_processing(inputs.sentences, capabilities, rules)
+    seeds = draw_seeds(slots, capabilities, models, rules)
+    sources = sources_of(seeds)
+    extended = extended_sources(inputs, sources, models, rules)
+    expansions = expand(seeds, {text: each for text, (_, each) in extended.items()}, forms, rules)
+    expansions = keep_expansions(expansions, seeds, rules.annotations)
+    chosen = choose([[seed.id for seed in group] for group in seeds.values()], expansions, rules)
+    contrasts = contrast(seeds, chosen, forms, inputs.sentences, models, rules)
+    families = {
+        id: families_of(group, chosen, contrasts, rules.annotations) for id, group in seeds.items()
+    }
+    return families, _work(slots, seeds, extended)
+
+
+def _work(
+    slots: Sequence[Slot], seeds: Mapping[str, Sequence[Seed]], extended: Mapping[str, Extended]
+) -> write.Work:
     return {
-        capability.id: _without_duplicates(
-            [seed for seed in seeds if seed.capability == capability.id], chosen
-        )
-        for capability in capabilities
+        id: {
+            "sentences_found": sum(s.number_found for s in slots if s.capability == id),
+            "expansions_tried": sum(
+                extended[source.text][0]
+                for seed in group
+                for source in seed.sources
+                if source.text in extended
+            ),
+        }
+        for id, group in seeds.items()
     }
 
 
-def _without_duplicates(
-    seeds: Sequence[Seed], expansions: Mapping[str, Sequence[Expansion]]
-) -> list[Family]:
-    """The families of a capability, without expansions whose text is there already."""
-    seen = {seed.text for seed in seeds}
-    families: list[Family] = []
-    for seed in seeds:
-        distinct = [expansion for expansion in expansions[seed.id] if expansion.text not in seen]
-        seen.update(expansion.text for expansion in distinct)
-        families.append(Family(seed, tuple(distinct)))
-    return families
+@dataclass
+class Slot:
+    """A slot of a capability's templates, with the sentences that were drawn for it so far.
+
+    Attributes:
+        capability: the capability's id.
+        name: the slot's.
+        rules: what is searched for it.
+        candidates: sentences that were not drawn yet, in drawing order.
+        batch, maximum: how many sentences are drawn at once, and at all.
+        found: sentences that meet a rule.
+        shortened: the first of them, each in its shorter forms before it is whole.
+    """
+
+    capability: str
+    name: str
+    rules: Sequence[SearchRule]
+    candidates: Sequence[Sentence]
+    batch: int
+    maximum: int
+    found: list[Source] = field(default_factory=list)
+    shortened: list[list[Source]] = field(default_factory=list)
+
+    @property
+    def wanted(self) -> int:
+        """How many sentences are to be found before seeds are composed again."""
+        return min(len(self.shortened) + self.batch, self.maximum)
+
+    @property
+    def number_found(self) -> int:
+        """How many sentences were found that may fill the slot."""
+        return min(len(self.found), self.maximum)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there are no more sentences for it."""
+        is_used_up = not self.candidates and len(self.shortened) == len(self.found)
+        return is_used_up or len(self.shortened) >= self.maximum
+
+
+def worth_processing(
+    sentences: Sequence[Sentence], capabilities: Sequence[Capability], rules: BuildRules
+) -> list[Slot]:
+    """The slots of capabilities with the sentences of the corpus that may fill them."""
+    worth = [each for each in sentences if sentence_id(each.text) in rules.worth_processing]
+    slots: list[Slot] = []
+    for capability in capabilities:
+        form = capability.form("fluent")
+        serving = [
+            sentence
+            for sentence in worth
+            if seed_source_id(capability.id, sentence.text) in rules.worth_processing
+        ]
+        for name, searched in form.search.items():
+            drawn = candidates(serving, searched, rules.seed, capability.id)
+            batch = rules.max_sources if name in partner_slots(form) else rules.batch
+            slots.append(Slot(capability.id, name, searched, drawn, batch, rules.max_sources))
+    return slots
+
+
+def draw_seeds(
+    slots: Sequence[Slot],
+    capabilities: Sequence[Capability],
+    models: KeptModels,
+    rules: BuildRules,
+) -> dict[str, list[Seed]]:
+    """Draw sentences, look at what seeds they make, and draw more where there are too few."""
+    progress = bar("compose", len(capabilities))
+    streams: dict[str, list[Stream]] = {}
+    lacking, waiting = list(slots), len(capabilities)
+    while True:
+        _draw(lacking, models, rules)
+        drawn = {slot.capability for slot in lacking}
+        streams |= {c.id: streams_of(c, slots, rules) for c in capabilities if c.id in drawn}
+        incomplete = {slot.capability for slot in slots if not slot.is_complete}
+        seeds, short = choose_seeds(capabilities, streams, rules, incomplete)
+        progress(waiting - len(short))
+        waiting = len(short)
+        lacking = [slot for slot in slots if slot.capability in short and not slot.is_complete]
+        if not lacking:
+            return seeds
+
+
+def streams_of(capability: Capability, slots: Sequence[Slot], rules: BuildRules) -> list[Stream]:
+    """The seeds of a capability that may be published, of what was drawn for its slots."""
+    sources = {
+        slot.name: [form for forms in slot.shortened for form in forms]
+        for slot in slots
+        if slot.capability == capability.id
+    }
+    composed = compose_seeds(capability.id, capability.form("fluent"), sources, rules)
+    return keep_seeds(composed, rules.annotations)
+
+
+def _draw(slots: Sequence[Slot], models: KeptModels, rules: BuildRules) -> None:
+    """Select and shorten the next sentences of slots."""
+    while selecting := [s for s in slots if s.candidates and len(s.found) < s.wanted]:
+        batches = [(slot.rules, slot.candidates[: slot.batch]) for slot in selecting]
+        for slot, selected in zip(selecting, select(batches, models, rules), strict=True):
+            slot.candidates = slot.candidates[slot.batch :]
+            slot.found += selected
+    new = [slot.found[len(slot.shortened) : slot.wanted] for slot in slots]
+    shortened = iter(shorten([source for group in new for source in group], models, rules))
+    for slot, group in zip(slots, new, strict=True):
+        forms = [next(shortened) for _ in group]
+        if rules.shortened_first:
+            forms.sort(key=lambda each: not any(source.extensions for source in each))
+        slot.shortened += forms
+
+
+def extended_sources(
+    inputs: Inputs, sources: Sequence[Source], models: KeptModels, rules: BuildRules
+) -> dict[str, Extended]:
+    """What extends sentences, by their text; what was computed before is looked up."""
+    worth = [source for source in sources if sentence_id(source.text) in rules.worth_processing]
+    decided_by = fingerprint_of([inputs.decides_extensions, rules.requires_fluency])
+    compute = partial(extend_batches, models=models, rules=rules)
+    extended = models.extended(decided_by, worth, compute)
+    return {source.text: found for source, found in zip(worth, extended, strict=True)}
+
+
+def extend_batches(
+    sources: Sequence[Source], models: KeptModels, rules: BuildRules
+) -> Iterator[tuple[int, Extended]]:
+    """The number of each sentence, with what extends it."""
+    # Models read equally long texts fastest together.
+    order = sorted(range(len(sources)), key=lambda n: (len(sources[n].text), sources[n].text))
+    starts = range(0, len(order), SENTENCES_EXTENDED_AT_ONCE)
+    batches = [order[start : start + SENTENCES_EXTENDED_AT_ONCE] for start in starts]
+    progress = bar("extend", len(order))
+
+    def extend_batch(batch: Sequence[int]) -> list[Extended]:
+        of_batch = [sources[number] for number in batch]
+        confirmed = confirm(of_batch, extend(of_batch, models, rules), models, rules)
+        usable = label_preserving(of_batch, confirmed, models, rules)
+        return [(len(all), some) for all, some in zip(confirmed, usable, strict=True)]
+
+    for batch, extended in zip(batches, two_at_a_time(extend_batch, batches), strict=True):
+        yield from zip(batch, extended, strict=True)
+        progress(len(batch))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 from s2lct.builder.language.grammar import Node, read_tree
 from s2lct.identity import content_id
 from s2lct.labels import Label
+
+if TYPE_CHECKING:
+    from s2lct.builder.capabilities.schema import Template
 
 Origin = Literal["masked", "phrase", "attested"]
 MASK = "{mask}"
@@ -121,6 +124,7 @@ class Extension:
         others: less probable productions that license it too, at other nodes.
         second: what licenses the second of two parts that were inserted at two places.
         masked_text: what the masked language model was given; the paper form records it.
+        parsed: the text, tagged and parsed; None before it was confirmed, and in the paper form.
     """
 
     text: str
@@ -131,24 +135,12 @@ class Extension:
     others: tuple[Production, ...] = ()
     second: Production | None = None
     masked_text: str | None = None
+    parsed: ParsedSentence | None = None
 
     @property
     def id(self) -> str:
         """What annotators know it by."""
         return sentence_id(self.text)
-
-    @property
-    def likeliest_first(self) -> tuple[float, str]:
-        """A key that sorts the likelier before the others; equal scores go by the text."""
-        return -self.score, self.text
-
-
-@dataclass(frozen=True, slots=True)
-class Extended:
-    """An extension that tagger and parser bear out."""
-
-    extension: Extension
-    parsed: ParsedSentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +170,7 @@ class Seed:
         slots: the slots' names in the order of the template.
         sources: the sentence of each slot.
         wording: the choices.
-        number: which of the form's templates it is.
+        composed_by: the template as its capability has it.
     """
 
     id: str
@@ -189,7 +181,7 @@ class Seed:
     slots: tuple[str, ...]
     sources: tuple[Source, ...]
     wording: Mapping[str, str]
-    number: int
+    composed_by: Template
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -212,7 +204,6 @@ class Expansion:
         inserted: the words, from left to right, with their places in ``text``.
         extension: of the sentence in ``slot``; in the paper form, of the whole seed.
         slot: whose sentence was extended; empty in the paper form.
-        extended: that sentence, parsed anew; None in the paper form.
     """
 
     id: str
@@ -221,7 +212,9 @@ class Expansion:
     inserted: tuple[InsertedWord, ...]
     extension: Extension
     slot: str = ""
-    extended: ParsedSentence | None = None
+
+
+Case = Seed | Expansion
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,10 +226,10 @@ class Family:
 
     seed: Seed
     expansions: tuple[Expansion, ...]
-    contrasts: Mapping[str, Seed | Expansion] = field(default_factory=dict)
+    contrasts: Mapping[str, Case] = field(default_factory=dict)
 
     @property
-    def cases(self) -> tuple[Seed | Expansion, ...]:
+    def cases(self) -> tuple[Case, ...]:
         """The seed and the expansions."""
         return self.seed, *self.expansions
 
@@ -247,21 +240,16 @@ class Family:
         return contrast.labels if isinstance(contrast, Seed) else ()
 
 
-def sources_of(seeds: Mapping[str, Sequence[Seed]]) -> dict[str, Source]:
-    """What seeds are made of, by text, each with what authors wrote who have it as shorter form."""
-    found: dict[str, Source] = {}
-    for source in (source for group in seeds.values() for seed in group for source in seed.sources):
-        known = found.get(source.text, source).extensions
-        extensions = tuple(dict.fromkeys((*known, *source.extensions)))
-        found[source.text] = replace(source, extensions=extensions)
-    return found
-
-
 def sentence_id(text: str) -> str:
     """The content id of a sentence, whole, shortened or extended."""
     return content_id("sentence", text)
 
 
-def served_id(capability: str, text: str, *, grown: bool = False) -> str:
-    """The content id of a sentence, whole or shortened, in a capability's seeds, or expansions."""
-    return content_id("grown" if grown else "served", capability, text)
+def seed_source_id(capability: str, text: str) -> str:
+    """The content id of a sentence, whole or shortened, as part of a capability's seeds."""
+    return content_id("served", capability, text)
+
+
+def expansion_source_id(capability: str, text: str) -> str:
+    """The content id of a sentence, whole or shortened, as part of a capability's expansions."""
+    return content_id("grown", capability, text)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.metadata import version
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,10 @@ from pydantic_core import to_jsonable_python
 from s2lct.builder.annotations import Annotations
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.inputs import Inputs
-from s2lct.builder.records import Expansion, Family, Seed, Sentence, sentence_id
-from s2lct.identity import fingerprint_of, predicting_versions
+from s2lct.builder.records import Case, Expansion, Family, Seed, Sentence, sentence_id
+from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
-from s2lct.suite.tables import CONTRAST
+from s2lct.suite.tables import CONTRAST, EMPTY_ROW, Row
 from s2lct.suite.write import write_suite_files
 
 COUNTED = {"seeds": "seed", "expansions": "expansion", "contrasts": CONTRAST}
@@ -25,21 +24,16 @@ COLUMNS = ("sentences_found", "seeds", "expansions_tried", "expansions", "contra
 """All that it counts, in the order of the closing table."""
 
 
-def all_counts(
-    rows: Mapping[str, Iterable[Mapping[str, Any]]], worked: Mapping[str, Mapping[str, int]]
-) -> dict[str, dict[str, int]]:
-    """What ``suite.json`` and the closing table count of each capability, in their order.
+Rows = dict[str, list[Row]]
+"""The rows of a suite, by capability."""
+Work = Mapping[str, Mapping[str, int]]
+"""For each capability, how many ``sentences_found`` and ``expansions_tried`` there were."""
 
-    Args:
-        rows: of each capability.
-        worked: of each how many ``sentences_found`` and ``expansions_tried`` there were. A sentence
-            that was found gives several seeds where shorter forms of it serve, too.
-    """
-    counts: dict[str, dict[str, int]] = {}
-    for name, group in rows.items():
-        both = worked[name], counts_of(group)
-        counts[name] = {column: {**both[0], **both[1]}.get(column, 0) for column in COLUMNS}
-    return counts
+
+def all_counts(rows: Rows, work: Work) -> dict[str, dict[str, int]]:
+    """What ``suite.json`` and the closing table count of each capability, in their order."""
+    counts = {id: {**work.get(id, {}), **counts_of(group)} for id, group in rows.items()}
+    return {id: {name: row.get(name, 0) for name in COLUMNS} for id, row in counts.items()}
 
 
 def counts_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
@@ -48,33 +42,42 @@ def counts_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return {name: kinds[kind] for name, kind in COUNTED.items()}
 
 
-def rows(
-    families: Iterable[Family], annotations: Annotations | None = None
-) -> Iterator[dict[str, Any]]:
+def rows_of(families: Iterable[Family], annotations: Annotations) -> list[Row]:
     """Each seed and its expansions, each followed by its contrast, as rows.
 
     Args:
         families: the seeds with what is linked to them.
-        annotations: of cases and of sentences in them; None where nobody annotated.
+        annotations: of cases, and of sentences in them.
     """
+    rows: list[Row] = []
     for family in families:
-        seed, contrasts = family.seed, family.contrasts
-        of_seed = contrasts.get(seed.id)
+        opposite = family.contrasts.get(family.seed.id)
         for case in family.cases:
-            yield _row(case, seed, annotations)
-            if (contrast := contrasts.get(case.id)) is not None:
-                own = contrast if isinstance(contrast, Seed) else of_seed
-                assert isinstance(own, Seed)
-                yield _row(contrast, own, annotations) | {"kind": CONTRAST, "seed_id": case.id}
+            kind = "seed" if case is family.seed else "expansion"
+            rows.append(_row(case, family.seed, annotations) | {"kind": kind})
+            if (contrast := family.contrasts.get(case.id)) is not None:
+                seed = contrast if isinstance(contrast, Seed) else opposite
+                assert isinstance(seed, Seed)
+                linked = {"kind": CONTRAST, "seed_id": case.id}
+                rows.append(_row(contrast, seed, annotations) | linked)
+    return rows
 
 
-def _row(case: Seed | Expansion, seed: Seed, annotations: Annotations | None) -> dict[str, Any]:
+def _row(case: Case, seed: Seed, annotations: Annotations) -> Row:
     """The row of a seed, or of an expansion of it.
 
     A score has two decimals: what another processor changes in it stands behind them.
     """
-    row = _row_of(seed)
     used = [source.text for source in seed.sources]
+    row = EMPTY_ROW | {
+        "id": case.id,
+        "capability": seed.capability,
+        "seed_id": seed.id,
+        "text": case.text,
+        "labels": [LABELS.index(label) for label in seed.labels],
+        "label": LABELS.index(seed.labels[0]),
+        "template": seed.template,
+    }
     if isinstance(case, Expansion):
         extension = case.extension
         used = [
@@ -82,13 +85,6 @@ def _row(case: Seed | Expansion, seed: Seed, annotations: Annotations | None) ->
             for slot, text in zip(seed.slots, used, strict=True)
         ]
         row |= {
-            "id": case.id,
-            "kind": "expansion",
-            "text": case.text,
-            "sources": [
-                _source(source.sentence, text)
-                for source, text in zip(seed.sources, used, strict=True)
-            ],
             "masked_text": extension.masked_text,
             "production": to_jsonable_python(extension.production),
             "second_production": to_jsonable_python(extension.second),
@@ -96,60 +92,28 @@ def _row(case: Seed | Expansion, seed: Seed, annotations: Annotations | None) ->
             "score": round(extension.score, 2) if extension.origin == "masked" else None,
             "origin": extension.origin,
         }
-    return row | {"annotations": _annotations(annotations, case.id, used)}
-
-
-def _annotations(
-    annotations: Annotations | None, case: str, sentences: Sequence[str]
-) -> list[dict[str, Any]]:
-    """The annotations of a case, and of the sentences in it."""
-    if annotations is None:
-        return []
-    parts = [("case", case), *(("sentence", sentence_id(text)) for text in sentences)]
-    return [
-        {"of": part, "annotator": each.annotator, "natural": each.natural}
-        for part, id in parts
-        for each in annotations.of(id)
-    ]
-
-
-def _source(sentence: Sentence, used: str) -> dict[str, Any]:
-    return {
-        "corpus": sentence.corpus,
-        "id": sentence.id,
-        "split": sentence.split,
-        "text": sentence.text,
-        "label": LABELS.index(sentence.label),
-        "score": sentence.score,
-        "used": used,
+    parts = [("case", case.id), *(("sentence", sentence_id(text)) for text in used)]
+    return row | {
+        "sources": [
+            _source(source.sentence, text) for source, text in zip(seed.sources, used, strict=True)
+        ],
+        "annotations": [
+            {"of": part, "annotator": each.annotator, "natural": each.natural}
+            for part, id in parts
+            for each in annotations.of(id)
+        ],
     }
 
 
-def _row_of(seed: Seed) -> dict[str, Any]:
-    """A seed as a row that nobody annotated; what only expansions have is empty."""
-    return {
-        "id": seed.id,
-        "capability": seed.capability,
-        "kind": "seed",
-        "seed_id": seed.id,
-        "text": seed.text,
-        "labels": [LABELS.index(label) for label in seed.labels],
-        "label": LABELS.index(seed.labels[0]),
-        "template": seed.template,
-        "sources": [_source(source.sentence, source.text) for source in seed.sources],
-        "masked_text": None,
-        "production": None,
-        "second_production": None,
-        "inserted": [],
-        "score": None,
-        "origin": "",
-        "annotations": [],
-    }
+def _source(sentence: Sentence, used: str) -> Row:
+    columns = ("corpus", "id", "split", "text", "score")
+    copied = {name: getattr(sentence, name) for name in columns}
+    return copied | {"label": LABELS.index(sentence.label), "used": used}
 
 
 def write_suite(
     inputs: Inputs,
-    rows: Mapping[str, Sequence[Mapping[str, Any]]],
+    rows: Rows,
     counts: Mapping[str, Mapping[str, int]],
     folder: Path,
 ) -> None:
@@ -179,8 +143,3 @@ def _described(corpus: Corpus) -> dict[str, Any]:
         "sentences": len(corpus.sentences),
         "skipped": dict(corpus.skipped),
     }
-
-
-def package_versions() -> dict[str, str]:
-    """Versions of the packages that decide what is built, as far as they are installed."""
-    return {name: version(name) for name in ("s2lct", "datasets")} | predicting_versions()

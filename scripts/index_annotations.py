@@ -20,37 +20,44 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from s2lct.builder import fluent_form, pipeline
 from s2lct.builder.annotations import (
     BEST,
     LEAST_ANNOTATORS,
     Annotation,
     Annotations,
     read_file,
-    write_reached,
+    write_index,
 )
 from s2lct.builder.config import (
     REFUSED_ANNOTATIONS,
     SHIPPED_ANNOTATIONS,
     BuildConfig,
 )
+from s2lct.builder.inputs import Inputs, read_inputs
+from s2lct.builder.kept_models import KeptModels
+from s2lct.builder.pipeline import (
+    draw_seeds,
+    extend_batches,
+    kept_models,
+    streams_of,
+    worth_processing,
+)
 from s2lct.builder.records import (
     MASK,
-    Expansion,
     Extension,
-    Family,
-    Seed,
-    Source,
+    expansion_source_id,
+    seed_source_id,
     sentence_id,
-    served_id,
 )
+from s2lct.builder.rules import BuildRules, annotated_rules
+from s2lct.builder.stages.expand import expand
+from s2lct.builder.stages.extend import extend, sources_of
+from s2lct.builder.stages.keep import keep_expansions
 from s2lct.files import write_bytes
 
 COLUMNS = pa.schema(
@@ -68,41 +75,31 @@ DRAWS = (0, 2027)
 """Seeds of the random draws with which annotations were gathered."""
 
 
-@dataclass(frozen=True)
-class Recording(fluent_form.FluentForm):
-    """Makes families as ever, and takes down what passes of what was made of what."""
-
-    reached: set[str] = field(default_factory=set)
-
-    def compose_all(self) -> dict[str, list[Seed]]:
-        """The seeds of all capabilities; what they are made of is taken down."""
-        seeds = super().compose_all()
-        for capability, of_key in self.composed.items():
-            for key in (key for key, made in of_key.items() if made):
-                for _, sentence, form in key:
-                    self.reached.add(sentence_id(sentence))
-                    self.reached.update(served_id(capability, text) for text in (sentence, form))
-        return seeds
-
-    def choose(
-        self, seeds: Mapping[str, Sequence[Seed]], expansions: Sequence[Expansion]
-    ) -> dict[str, list[Family]]:
-        """The families; what the expansions that pass are made of is taken down."""
-        of_id = {seed.id: seed for group in seeds.values() for seed in group}
-        passed = self.may_be_published({each.id: of_id[each.seed_id].labels for each in expansions})
-        for seed in (of_id[each.seed_id] for each in expansions if each.id in passed):
-            texts = (source.text for source in seed.sources)
-            self.reached.update(served_id(seed.capability, text, grown=True) for text in texts)
-        return super().choose(seeds, expansions)
-
-    def _proposed(self, sources: Sequence[Source]) -> list[list[Extension]]:
-        proposed = super()._proposed(sources)
-        for source, extensions in zip(sources, proposed, strict=True):
-            for each in extensions:
-                if self._may_be_tried(each, source.sentence.label):
-                    phrases = [w.word for w in each.inserted if each.origin == "phrase"]
-                    self.reached.update(map(sentence_id, (source.text, _masked(each), *phrases)))
-        return proposed
+def reached(inputs: Inputs, models: KeptModels, rules: BuildRules) -> set[str]:
+    """The ids of all from which a build makes something that annotators accepted."""
+    ids: set[str] = set()
+    slots = worth_processing(inputs.sentences, inputs.capabilities, rules)
+    seeds = draw_seeds(slots, inputs.capabilities, models, rules)
+    for capability in inputs.capabilities:
+        streams = streams_of(capability, slots, rules)
+        accepted = (wordings[0] for stream in streams for wordings in stream)
+        for source in (source for seed in accepted for source in seed.sources):
+            ids.add(sentence_id(source.sentence.text))
+            texts = source.sentence.text, source.text
+            ids.update(seed_source_id(capability.id, text) for text in texts)
+    sources = sources_of(seeds)
+    for source, extensions in zip(sources, extend(sources, models, rules), strict=True):
+        for each in (each for each in extensions if each.second is None):
+            phrases = [word.word for word in each.inserted if each.origin == "phrase"]
+            ids.update(map(sentence_id, (source.text, _masked(each), *phrases)))
+    extended = extend_batches(sources, models, rules)
+    usable = {sources[number].text: extensions for number, (_, extensions) in extended}
+    forms = {capability.id: capability.form("fluent") for capability in inputs.capabilities}
+    expansions = keep_expansions(expand(seeds, usable, forms, rules), seeds, rules.annotations)
+    of_id = {seed.id: seed for group in seeds.values() for seed in group}
+    for seed in (of_id[expansion.seed_id] for expansion in expansions):
+        ids.update(expansion_source_id(seed.capability, source.text) for source in seed.sources)
+    return ids
 
 
 def _masked(extension: Extension) -> str:
@@ -137,17 +134,17 @@ def main() -> None:
     parser.add_argument("--sst", type=Path, required=True)
     part_annotations()
     annotations = Annotations.read([SHIPPED_ANNOTATIONS])
-    annotations.reached = None
-    reached: set[str] = set()
+    annotations.index = None
+    ids: set[str] = set()
     for corpus in ("embedded", f"sst:{parser.parse_args().sst}"):
         for seed in DRAWS:
             config = BuildConfig.checked(out="none", corpus=corpus, seeds=SEEDS, seed=seed)
-            inputs = pipeline.read_inputs(config)
-            with pipeline.kept_models(inputs) as models:
-                form = Recording(inputs, inputs.capabilities, models, annotations, reached=reached)
-                pipeline.fluent_families(form)
-            print(f"{corpus}, seed {seed}: {len(reached):,} sentences and texts with masks")
-    write_reached(SHIPPED_ANNOTATIONS, reached)
+            inputs = read_inputs(config)
+            rules = annotated_rules(config, inputs.domain, inputs.sentences, annotations)
+            with kept_models(inputs) as models:
+                ids |= reached(inputs, models, rules)
+            print(f"{corpus}, seed {seed}: {len(ids):,} sentences and texts with masks")
+    write_index(SHIPPED_ANNOTATIONS, ids)
 
 
 if __name__ == "__main__":

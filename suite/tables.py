@@ -66,6 +66,9 @@ COLUMNS: dict[str, Any] = {
     "annotations": [{"of": "string", "annotator": "string", "natural": "int32"}],
 }
 """The columns of a suite and their types: a list is of one type, a mapping has named parts."""
+EMPTY_ROW: Row = {name: [] if isinstance(kind, list) else None for name, kind in COLUMNS.items()}
+EMPTY_ROW |= {"origin": ""}
+"""What columns hold where a row has nothing to say in them."""
 
 
 def case_id(kind: str, capability: str, text: str) -> str:

@@ -178,11 +178,11 @@ class StubMaskedLM:
 @contextmanager
 def stub_models() -> Iterator[None]:
     """Meanwhile every embedded model is a stub; other names load what they name."""
-    from s2lct.builder import fluent_form
     from s2lct.builder.models import opinions
     from s2lct.builder.models.benepar_parser import BeneparParser
     from s2lct.builder.models.masked_lm import TransformersMaskedLM
     from s2lct.builder.models.spacy_tagger import SpacyTagger
+    from s2lct.builder.stages import soundness
 
     with ExitStack() as patches:
         for owner, stub in (
@@ -194,7 +194,7 @@ def stub_models() -> Iterator[None]:
             patches.enter_context(patch.object(owner, "load", load))
         patches.enter_context(patch.object(opinions, "by_classifier", _by_vader))
         # The stub parser's trees are flatter than those of treebanks.
-        patches.enter_context(patch.object(fluent_form, "is_sound", lambda *_: True))
+        patches.enter_context(patch.object(soundness, "is_sound", lambda *_: True))
         yield
 
 

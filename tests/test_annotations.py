@@ -12,12 +12,12 @@ from s2lct.builder.annotations import (
     Annotation,
     AnnotationFile,
     Annotations,
-    read_reached,
-    write_reached,
+    read_index,
+    write_index,
 )
 from s2lct.builder.config import SHIPPED_ANNOTATIONS
 from s2lct.builder.curation.language_models import annotations_in
-from s2lct.builder.curation.sheets import Candidate, unread
+from s2lct.builder.curation.sheets import Candidate, undecided
 from s2lct.errors import BuildError, S2lctError
 from s2lct.identity import content_id
 from s2lct.suite.annotation import Item, trap_of, with_traps
@@ -45,25 +45,25 @@ GIVEN = st.lists(
 @given(GIVEN)
 def test_what_passed_is_never_read_again_nor_what_was_refused(given: list[Annotation]) -> None:
     annotations = Annotations(given)
-    candidates = [Candidate(Item(id=id, text="A film."), {"neutral"}, "") for id in IDS[:4]]
-    left = {item.id for item in unread(candidates, annotations)}
+    candidates = [Candidate(Item(id=id, text="A film."), {"neutral"}) for id in IDS[:4]]
+    left = {item.id for item in undecided(candidates, annotations)}
     for id in IDS[:4]:
         found = annotations.of(id)
         grades = sorted(each.natural for each in found)
         refused = any(each.natural < 2 or each.label != "neutral" for each in found)
-        assert annotations.passes(id, {"neutral"}) == (grades[-2:] == [2, 2] and not refused)
+        assert annotations.accepts(id, {"neutral"}) == (grades[-2:] == [2, 2] and not refused)
         # One annotator more can give a 2, and a third who does not takes it back.
         assert (id in left) == (grades in ([], [2]) and not refused)
     for annotator in "abcd":
-        for item in unread(candidates, annotations, annotator):
+        for item in undecided(candidates, annotations, annotator):
             assert item.id in left
             assert annotator not in {each.annotator for each in annotations.of(item.id)}
 
 
 def test_one_lower_grade_refuses_what_two_passed() -> None:
     both = [annotation(IDS[0], "a"), annotation(IDS[0], "b")]
-    assert Annotations(both).passes(IDS[0], {"neutral"})
-    assert not Annotations([*both, annotation(IDS[0], "c", natural=1)]).passes(IDS[0], {"neutral"})
+    assert Annotations(both).accepts(IDS[0], {"neutral"})
+    assert not Annotations([*both, annotation(IDS[0], "c", natural=1)]).accepts(IDS[0], {"neutral"})
 
 
 TEXTS = st.lists(
@@ -104,7 +104,7 @@ def test_the_annotations_of_a_careless_annotator_do_not_count() -> None:
     for passed, traps, careless in [(1, 2, False), (2, 2, True), (2, 20, False), (3, 29, True)]:
         annotations = Annotations([*file_of(passed, traps), *others])
         assert list(annotations.careless) == (["a"] if careless else [])
-        assert annotations.passes(IDS[0], {"neutral"}) is not careless
+        assert annotations.accepts(IDS[0], {"neutral"}) is not careless
         assert [one.annotator for one in annotations.of(IDS[0])] == (
             ["b"] if careless else ["a", "b"]
         )
@@ -155,17 +155,16 @@ def test_agreement_is_of_what_two_annotated() -> None:
 def test_what_was_reached_is_known_of_these_annotations_alone(tmp_path: Path) -> None:
     path = tmp_path / "read.jsonl"
     AnnotationFile(path).append([annotation(IDS[0], "a"), annotation(IDS[0], "b")])
-    assert Annotations.read([path]).may_reach(IDS[2])
-    write_reached(path, [IDS[1]])
-    known = Annotations.read([path])
-    assert [known.may_reach(id) for id in IDS[:3]] == [False, True, False]
+    assert Annotations.read([path]).index is None
+    write_index(path, [IDS[1]])
+    assert Annotations.read([path]).index == {IDS[1]}
     AnnotationFile(path).append([annotation(IDS[3], "a")])
-    assert Annotations.read([path]).may_reach(IDS[2])
+    assert Annotations.read([path]).index is None
 
 
 def test_what_was_reached_is_known_of_the_shipped_annotations() -> None:
     """``python scripts/index_annotations.py`` writes it anew; without it builds take longer."""
-    assert read_reached(SHIPPED_ANNOTATIONS) is not None
+    assert read_index(SHIPPED_ANNOTATIONS) is not None
 
 
 def test_new_annotations_stand_beside_those_in_parquet_not_in_them(tmp_path: Path) -> None:

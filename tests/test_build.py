@@ -21,7 +21,7 @@ from damaged_suites import loaded
 from test_capabilities import OWN_CAPABILITY
 from typer.testing import CliRunner, Result
 
-from s2lct.builder import pipeline
+from s2lct.builder import inputs
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.pipeline import build_suite
 from s2lct.builder.verify import verify_suite
@@ -164,7 +164,7 @@ def test_a_sentence_of_two_labels_in_two_corpora_makes_no_seed(
 
 
 def test_many_seeds_are_no_fewer_than_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("s2lct.builder.pool.PAIRINGS", 5)
+    monkeypatch.setattr("s2lct.builder.rules.MAX_SOURCES", 5)
     corpus = tmp_path / "films.csv"
     names = [f"{first}{last}" for first in "bdfg" for last in "aeiou"]
     texts = [f"The {name} and the film are lovely." for name in names]
@@ -280,7 +280,7 @@ def test_a_suite_of_other_code_or_data_is_another_build(
         fingerprints.add(hashed("s2lct.builder"))
     assert len(fingerprints) == 3
     monkeypatch.setattr(resources, "files", files)
-    monkeypatch.setattr(pipeline, "package_fingerprint", lambda: "of other code")
+    monkeypatch.setattr(inputs, "package_fingerprint", lambda: "of other code")
     with pytest.raises(BuildError, match="--out"):
         build_suite(config)
 

@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from stage_settings import accepting_rules, rules_for
 from stub_models import StubParser, StubTagger
 
+from s2lct.builder.annotations import Annotation, Annotations
 from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.builder.capabilities.schema import Capability, Form
 from s2lct.builder.models import parsed_sentences
+from s2lct.builder.paper_form import paper_seeds
 from s2lct.builder.records import (
     Expansion,
     Extension,
@@ -24,16 +27,13 @@ from s2lct.builder.records import (
     Seed,
     Sentence,
     Source,
+    expansion_source_id,
+    sentence_id,
 )
 from s2lct.builder.stages.choose import LARGEST_SHARE, LEAST_ALLOWED, choose, words_of
-from s2lct.builder.stages.compose import (
-    MOST_OF_A_SOURCE,
-    WORDINGS_TRIED,
-    compose,
-    expansion_of,
-    seeds_in_paper_form,
-    seeds_of,
-)
+from s2lct.builder.stages.choose_seeds import MAX_SEEDS_OF_SENTENCE, choose_seeds
+from s2lct.builder.stages.compose import WORDINGS_TRIED, compose, compose_seeds, expansion_of
+from s2lct.builder.stages.keep import keep_seeds
 from s2lct.identity import content_id
 from s2lct.labels import Label
 from s2lct.suite.tables import without
@@ -48,6 +48,7 @@ TEXTS = [
     *(f"This {noun} can see the mess." for noun in NOUNS),
 ]
 OPENINGS = ["In fact,", "At times", "Here,"]
+EVERYTHING = Annotations(accepts_undecided=True)
 PRODUCTION = Production("NP", ("DT", "NN"), ("DT", "JJ", "NN"), 0.1)
 
 
@@ -90,8 +91,24 @@ WORDED = form_of(
 )
 
 
-def drawn(pool: Sequence[Source], form: Form = WORDED, most: int = 1_000) -> list[Seed]:
-    return seeds_of("LC4", form, {"N": pool}, most=most, accept=lambda _: True)
+def capability_of(form: Form) -> Capability:
+    return Capability(id="LC4", title="t", expectation="e", forms={"fluent": form, "paper": form})
+
+
+def drawn(
+    pool: Sequence[Source],
+    form: Form = WORDED,
+    most: int = 1_000,
+    annotations: Annotations = EVERYTHING,
+    **changes: Any,
+) -> list[Seed]:
+    """The seeds of a capability of that form, as if its *it* always were something."""
+    rules = accepting_rules(seeds=most, **changes)
+    streams = compose_seeds("LC4", form, {"N": pool, "P": []}, rules)
+    streams = keep_seeds(streams, annotations)
+    seeds, lacking = choose_seeds([capability_of(form)], {"LC4": streams}, rules)
+    assert not lacking
+    return seeds["LC4"]
 
 
 def extended(base: Source, place: int, word: str) -> Extension:
@@ -100,14 +117,14 @@ def extended(base: Source, place: int, word: str) -> Extension:
         text = f"{word} {base.text[0].lower()}{base.text[1:]}"
         inserted = InsertedWord(word, "PP", 0, len(word))
         assert without(text, [(0, len(word))]) == base.text
-        return Extension(text, (inserted,), "attested", PRODUCTION)
+        return Extension(text, (inserted,), "attested", PRODUCTION, parsed=parsed(text))
     at = base.parsed.tokens[place].start
     spaced = base.text[at - 1 : at] == " "
     start = at if spaced else at + 1
     text = base.text[:at] + (f"{word} " if spaced else f" {word}") + base.text[at:]
     inserted = InsertedWord(word, "JJ", start, start + len(word))
     assert without(text, [(inserted.start, inserted.end)]) == base.text
-    return Extension(text, (inserted,), "masked", PRODUCTION, -1.0)
+    return Extension(text, (inserted,), "masked", PRODUCTION, -1.0, parsed=parsed(text))
 
 
 @st.composite
@@ -125,11 +142,9 @@ def test_an_expansion_without_its_inserted_words_is_its_seed(
     form = capability.form("fluent")
     base, extension = inserted
     slots = sorted({slot for template in form.templates for slot in template.slots})
-    pools = {slot: [base] for slot in slots}
-    for seed in seeds_of("LC4", form, pools, most=3, accept=lambda _: True):
-        template = form.templates[seed.number]
-        slot = seed.slots[0]
-        made = expansion_of(seed, template, slot, extension, parsed(extension.text))
+    streams = compose_seeds("LC4", form, {slot: [base] for slot in slots}, accepting_rules())
+    for seed in (seed for stream in streams for wordings in stream for seed in wordings):
+        made = expansion_of(seed, seed.slots[0], extension)
         if made is None:
             continue
         assert made.seed_id == seed.id
@@ -147,7 +162,7 @@ def test_what_opens_a_sentence_opens_a_case_or_is_in_none(base: Source, opening:
     for number, template in enumerate(form.templates):
         one = form.model_copy(update={"templates": [template]})
         (seed,) = drawn([base], one, most=1)
-        made = expansion_of(seed, template, "N", extension, parsed(extension.text))
+        made = expansion_of(seed, "N", extension)
         found[number] = made and made.text
     assert found == {0: f"{extension.text} No.", 1: None, 2: None}
 
@@ -161,13 +176,12 @@ def test_seeds_are_distinct_and_use_a_sentence_twice_at_most(pool: list[Source],
     assert len(seeds) <= most
     assert len({seed.text for seed in seeds}) == len(seeds)
     used = [one.sentence.text for seed in seeds for one in seed.sources]
-    assert max(Counter(used).values(), default=0) <= MOST_OF_A_SOURCE
+    assert max(Counter(used).values(), default=0) <= MAX_SEEDS_OF_SENTENCE
     distinct = list(dict.fromkeys(used))
     assert used[: len(distinct)] == distinct  # every sentence once, before one comes again
     for seed in seeds:
-        template = WORDED.templates[seed.number]
         sentences = {"N": seed.sources[0].parsed}
-        assert compose(template, seed.wording, sentences).text == seed.text
+        assert compose(seed.composed_by, seed.wording, sentences).text == seed.text
         assert seed.id == content_id("seed", "LC4", seed.text)
 
 
@@ -182,45 +196,60 @@ def test_a_wording_depends_on_its_sentences_alone(
     assert {seed.text for seed in drawn(pool)} == among_others
 
 
-@given(POOLS, st.data())
-def test_annotations_decide(pool: list[Source], data: st.DataObject) -> None:
-    asked: list[Seed] = []
-    refused = data.draw(st.sets(st.sampled_from(["Many", "I", "Is", "Can", "The", "This", "Does"])))
+@given(POOLS, st.sets(st.sampled_from(["Many", "I", "Is", "Can", "The", "This", "Does"])))
+def test_annotations_decide(pool: list[Source], refused: set[str]) -> None:
+    composed = compose_seeds("LC4", WORDED, {"N": pool, "P": []}, accepting_rules())
+    wordings = [wordings for stream in composed for wordings in stream]
+    assert all(0 < len(seeds) <= WORDINGS_TRIED for seeds in wordings)
+    every = [seed for seeds in wordings for seed in seeds]
+    accepted = [seed for seed in every if seed.text.split()[0] not in refused]
+    seeds = drawn(pool, annotations=accepting(accepted))
+    assert {seed.id for seed in seeds} <= {seed.id for seed in accepted}
+    # What was accepted in one build is there in another, where only that is accepted.
+    assert drawn(pool, annotations=accepting(seeds)) == seeds
 
-    def accept(seed: Seed) -> bool:
-        asked.append(seed)
-        return seed.text.split()[0] not in refused
 
-    seeds = seeds_of("LC4", WORDED, {"N": pool}, most=1_000, accept=accept)
-    assert all(seed.text.split()[0] not in refused for seed in seeds)
-    assert {seed.id for seed in seeds} <= {seed.id for seed in asked}
-    tried = Counter(seed.sources[0].text for seed in asked)
-    assert max(tried.values(), default=0) <= WORDINGS_TRIED * MOST_OF_A_SOURCE
-    # What was passed in one build is there in another, where only that is passed.
-    passed = {seed.id for seed in seeds}
-    again = seeds_of("LC4", WORDED, {"N": pool}, most=1_000, accept=lambda s: s.id in passed)
-    assert again == seeds
+def accepting(seeds: Sequence[Seed]) -> Annotations:
+    """Annotations by two who found no fault."""
+    ids = {seed.id if seed.template else sentence_id(seed.text) for seed in seeds}
+    return Annotations(
+        Annotation(id=id, annotator=name, label="positive", natural=2)
+        for id in ids
+        for name in ("a", "b")
+    )
 
 
 @given(POOLS, st.sets(st.sampled_from(sorted({one.text for one in SOURCES}))), st.integers(1, 9))
-def test_what_has_expansions_is_drawn_first_and_what_cannot_serve_never(
-    pool: list[Source], some: set[str], most: int
+def test_what_has_expansions_is_drawn_first(
+    pool: list[Source], extended_texts: set[str], most: int
 ) -> None:
-    def draw(**options: Any) -> list[str]:
-        options = {"most": 1_000, "accept": lambda _: True, **options}
-        seeds = seeds_of("LC4", WORDED, {"N": pool}, **options)
-        return [seed.sources[0].text for seed in seeds]
+    ids = frozenset(expansion_source_id("LC4", text) for text in extended_texts)
+    every = [seed.sources[0].text for seed in drawn(pool)]
+    preferred = [seed.sources[0].text for seed in drawn(pool, in_expansions=ids)]
+    assert Counter(preferred) == Counter(every)
+    has = [text in extended_texts for text in preferred]
+    assert has == sorted(has, reverse=True)
+    few = [seed.sources[0].text for seed in drawn(pool, most=most, in_expansions=ids)]
+    assert len(few) <= most and set(few[:1]) == set(preferred[:1])
 
-    drawn_of_all = draw()
-    grown = draw(grows=lambda one: one.text in some)
-    assert Counter(grown) == Counter(drawn_of_all)
-    assert [text in some for text in grown] == sorted(
-        (text in some for text in grown), reverse=True
-    )
-    of_few = draw(grows=lambda one: one.text in some, most=most)
-    assert len(of_few) <= most and set(of_few[:1]) == set(grown[:1])
-    serving = draw(may_serve=lambda one: one.text in some)
-    assert Counter(serving) == Counter(text for text in drawn_of_all if text in some)
+
+@given(POOLS, st.integers(0, 12), st.integers(1, 30), st.booleans())
+def test_seeds_of_the_sentences_drawn_are_those_of_all_or_more_are_asked_for(
+    pool: list[Source], number: int, most: int, prefers: bool
+) -> None:
+    some = {source.text for source in pool[::2]} if prefers else set()
+    ids = frozenset(expansion_source_id("LC4", text) for text in some)
+    rules = accepting_rules(seeds=most, in_expansions=ids)
+    capability = capability_of(WORDED)
+
+    def chosen(sources: Sequence[Source], incomplete: set[str]) -> tuple[list[Seed], set[str]]:
+        streams = compose_seeds("LC4", WORDED, {"N": sources, "P": []}, rules)
+        seeds, lacking = choose_seeds([capability], {"LC4": streams}, rules, incomplete)
+        return seeds["LC4"], lacking
+
+    seeds, lacking = chosen(pool[:number], {"LC4"})
+    assert lacking == {"LC4"} or seeds == chosen(pool, set())[0]
+    assert not chosen(pool, set())[1]
 
 
 def expansions(chosen: Sequence[tuple[int, str]]) -> list[Expansion]:
@@ -242,7 +271,8 @@ def test_no_insertion_is_chosen_more_often_than_its_share(
 ) -> None:
     given_ones = expansions(candidates)
     seeds = [f"s{number}" for number in range(61)]
-    chosen = choose([seeds], given_ones, per_seed=per_seed, seed=0)
+    rules = rules_for(expansions=per_seed)
+    chosen = choose([seeds], given_ones, rules)
     assert list(chosen) == seeds
     taken = [one for some in chosen.values() for one in some]
     assert len({one.id for one in taken}) == len(taken)
@@ -255,14 +285,14 @@ def test_no_insertion_is_chosen_more_often_than_its_share(
     assert all(counts[words_of(one)] >= LEAST_ALLOWED for one in left)
     shuffled = list(given_ones)
     order.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert choose([seeds], shuffled, per_seed=per_seed, seed=0) == chosen
+    assert choose([seeds], shuffled, rules) == chosen
 
 
 def test_what_is_limited_goes_to_a_capability_that_has_little_else() -> None:
     many = [(number % 20, word) for number in range(100) for word in ("also", f"word{number}")]
     few = [(20, "also"), (21, "also")]
     groups = [[f"s{number}" for number in range(20)], ["s20", "s21"]]
-    chosen = choose(groups, expansions([*many, *few]), per_seed=4, seed=0)
+    chosen = choose(groups, expansions([*many, *few]), rules_for(expansions=4))
     assert [len(chosen[id]) for id in groups[1]] == [1, 1]
     assert all(map(len, (chosen[id] for id in groups[0])))
 
@@ -348,7 +378,7 @@ def test_every_wording_of_the_paper_is_the_printed_one_and_every_printed_one_com
         slot: [replace(one, text=one.text.replace("X.", letters[one.label])) for one in some]
         for slot, some in found_for(form, ["X."]).items()
     }
-    seeds = seeds_in_paper_form(name, form, found, most=1_000, seed=3)
+    seeds = paper_seeds(name, form, found, most=1_000, seed=3)
     assert {seed.text for seed in seeds} == PRINTED[name]
     allowed = [template.passes for template in form.templates]
     assert all(seed.labels in allowed or "label of" in str(allowed) for seed in seeds)
@@ -362,7 +392,7 @@ def test_the_paper_form_uses_no_sentence_twice_while_others_are_left(
     found = found_for(form, [f"word {number}." for number in range(30)])
 
     def drawn(seed: int) -> list[Seed]:
-        return seeds_in_paper_form(capability.id, form, found, most=20, seed=seed)
+        return paper_seeds(capability.id, form, found, most=20, seed=seed)
 
     seeds = drawn(1)
     assert len({seed.text for seed in seeds}) == len(seeds) == 20

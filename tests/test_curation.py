@@ -32,7 +32,7 @@ from s2lct.builder.curation.sheets import (
     protocol,
     read_sheets,
     take_answers,
-    unread,
+    undecided,
     write_sheets,
 )
 from s2lct.builder.records import sentence_id
@@ -150,7 +150,7 @@ def test_who_calls_broken_sentences_natural_is_stopped(corpus_path: Path, tmp_pa
     assert config.annotations[0].read_text().count('"quick"') == len(careless.requests[0])
     with pytest.warns(UserWarning, match="quick"):
         curated = curate(config, models=[People("a")])
-    assert curated.left and not unread(curated.candidates, curated.annotations, "a")
+    assert curated.left and not undecided(curated.candidates, curated.annotations, "a")
     with pytest.warns(UserWarning, match="quick"), pytest.raises(BuildError, match="--corpus"):
         build(config.model_copy(update={"out": tmp_path / "suite"}))
 
@@ -324,7 +324,7 @@ def test_answers_are_taken_whole_or_not_at_all(tmp_path: Path, content: str, nam
     assert not file.path.exists()
     path.write_text(f"id,label,natural,relevant\n{ID},pos,2,no", encoding="utf-8")
     assert take_answers(path, read_sheets(tmp_path), "Ada", file) == 1
-    assert not file.annotations.passes(ID, {"positive"})
+    assert not file.annotations.accepts(ID, {"positive"})
     assert [one.relevant for one in file.all] == [False]
 
 

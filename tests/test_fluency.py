@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise, takewhile
-from pathlib import Path
-from types import SimpleNamespace
 from typing import cast
 from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from stage_settings import rules_for
 from stub_models import StubParser, StubTagger
 
-from s2lct.builder import fluent_form as fluent_form_module
-from s2lct.builder.config import BuildConfig
-from s2lct.builder.domains import load_domain
-from s2lct.builder.fluent_form import FluentForm
-from s2lct.builder.inputs import Inputs
-from s2lct.builder.kept_models import KeptModels, LoadedModels
+from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.fluency import breaks_grammar, takes_an
 from s2lct.builder.language.grammar import ReferenceGrammar
-from s2lct.builder.language.lexicon import Lexicon, scores
+from s2lct.builder.language.lexicon import scores
 from s2lct.builder.models import parsed_sentences
+from s2lct.builder.pipeline import extend_batches
 from s2lct.builder.records import (
     Extension,
     InsertedWord,
@@ -37,7 +31,7 @@ from s2lct.builder.records import (
 from s2lct.builder.stages import confirm, extend
 from s2lct.suite.tables import without
 
-TAGGER, PARSER, GRAMMAR = StubTagger(), StubParser(), ReferenceGrammar.load()
+TAGGER, PARSER = StubTagger(), StubParser()
 WORDS = {
     "DT": "the a an this that these those some all both every another",
     "PRP$": "its his their",
@@ -63,30 +57,15 @@ class EveryWord:
         among: Sequence[frozenset[str] | None] | None = None,
     ) -> list[tuple[tuple[str, float], ...]]:
         return [
-            tuple((word, -1.0) for word in self.words if chosen is None or word in chosen)[:top]
+            tuple((word, -1.0) for word in self.words if chosen is None or word in chosen)
             for chosen in among or [None] * len(texts)
         ]
 
 
-@functools.cache
-def fluent_form() -> FluentForm:
-    config = BuildConfig.checked(
-        out=Path("nowhere"),
-        masks=10_000,
-        masks_per_sentence=1,
-        mask_tags=tuple(WORDS),
-    )
-    mlm, lexicon = EveryWord(), Lexicon.load()
-    models = SimpleNamespace(
-        tagger=TAGGER,
-        parser=PARSER,
-        mlm=mlm,
-        scores=scores,
-        extended=lambda _, sources, extend: {one.text: found for one, found in extend(sources)},
-    )
-    loaded = cast(LoadedModels, models)
-    inputs = Inputs(config, load_domain("film"), (), (), lexicon, GRAMMAR, loaded, {})
-    return FluentForm(inputs, (), cast(KeptModels, models), None)
+class EveryModel(EveryWord):
+    """The stub tagger and parser, a model that suggests every word, and the scorers."""
+
+    tag, parse, scores = TAGGER.tag, PARSER.parse, staticmethod(scores)
 
 
 def parsed(text: str) -> ParsedSentence:
@@ -101,10 +80,11 @@ def source_of(text: str) -> Source:
 
 def extensions_of(text: str) -> list[Extension]:
     """Everything that passes without a reader, of all words at every place."""
-    many = patch.object(fluent_form_module, "SUGGESTIONS", 1_000)
-    with many, patch.object(extend, "WORDS_OF_A_MASK", 1_000):
-        (found,) = fluent_form().extend([source_of(text)]).values()
-    return [one.extension for one in found]
+    rules = rules_for(masks=10_000, masks_per_sentence=1, mask_tags=tuple(WORDS), collocations=None)
+    models, sources = cast(KeptModels, EveryModel()), [source_of(text)]
+    with patch.object(extend, "MAX_WORDS_OF_MASK", 1_000):
+        ((_, (_, found)),) = extend_batches(sources, models, rules)
+    return found
 
 
 @st.composite
@@ -191,9 +171,10 @@ def test_a_word_has_the_tag_that_it_has_in_its_sentence(proposed: str) -> None:
     grammar = ReferenceGrammar({("NP", ("DT", "JJ", "NN")): 1, ("NP", ("DT", "NN")): 3})
 
     def confirmed(grammar: ReferenceGrammar, tags: set[str]) -> list[tuple[str, Production]]:
-        family = (base, [extension])
-        (found,) = confirm.confirmed_all([family], TAGGER, PARSER, Lexicon.load(), grammar, tags)
-        return [(one.extension.inserted[0].tag, one.extension.production) for one in found]
+        models, rules = cast(KeptModels, EveryModel()), rules_for(mask_tags=tags)
+        with patch.object(ReferenceGrammar, "load", lambda: grammar):
+            (found,) = confirm.confirm([base], [[extension]], models, rules)
+        return [(one.inserted[0].tag, one.production) for one in found]
 
     ((tag, production),) = confirmed(grammar, {"JJ", "NN"})
     assert tag == "JJ"

@@ -7,21 +7,21 @@ from statistics import fmean
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from stage_settings import models, rules_for
 from stub_models import StubTagger
 
+from s2lct.builder.annotations import Annotations
 from s2lct.builder.language.lexicon import SCORERS
 from s2lct.builder.records import (
-    Extended,
     Extension,
     InsertedWord,
     Origin,
     ParsedSentence,
     Production,
+    Sentence,
+    Source,
 )
-from s2lct.builder.stages.choose import (
-    MOST_SHIFT,
-    that_leave_label,
-)
+from s2lct.builder.stages.confirm import MAX_SHIFT, label_preserving
 
 TAGGER = StubTagger()
 PRODUCTION = Production("NP", ("DT", "NN"), ("DT", "JJ", "NN"), 0.1)
@@ -29,23 +29,28 @@ ORIGINS: tuple[Origin, ...] = ("masked", "phrase", "attested")
 SENTENCES = ("The plot is dull.", "The film is a lovely story.", "A great and happy evening.")
 
 
-def extended(marked: str, origin: Origin = "masked", score: float = -3.0) -> Extended:
+def extended(marked: str, origin: Origin = "masked", score: float = -3.0) -> Extension:
     """A sentence with what was inserted in brackets, as in ``The [central] film is dull.``."""
     start, end = marked.index("["), marked.index("]") - 1
     text = marked.replace("[", "").replace("]", "")
     (tokens,) = TAGGER.tag([text])
     tag = next(token.tag for token in tokens if token.start == start)
     word = InsertedWord(text[start:end], tag, start, end)
-    extension = Extension(text, (word,), origin, PRODUCTION, score)
-    return Extended(extension, ParsedSentence(text, tokens, ""))
+    sentence = ParsedSentence(text, tokens, "")
+    return Extension(text, (word,), origin, PRODUCTION, score, parsed=sentence)
+
+
+def source(text: str) -> Source:
+    return Source(Sentence("made", "1", text, "negative"), ParsedSentence(text, (), ""))
 
 
 def kept(
     marked: str, origin: Origin = "masked", score: float = -3.0, *, annotated: bool = False
 ) -> bool:
     text = marked[: marked.index("[")] + marked[marked.index("]") + 2 :]
-    found = that_leave_label({text: [extended(marked, origin, score)]}, annotated=annotated)
-    return bool(found[text])
+    rules = rules_for(Annotations() if annotated else None)
+    longer = extended(marked, origin, score)
+    return label_preserving([source(text)], [[longer]], models(), rules) == [[longer]]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +81,6 @@ def test_nothing_that_is_kept_moves_the_scorers_further_than_allowed(
     text: str, longer: str
 ) -> None:
     extension = Extension(longer, (), "attested", PRODUCTION)
-    one = Extended(extension, ParsedSentence(longer, (), ""))
     moves = [abs(one()(longer) - one()(text)) for one in SCORERS]
-    left = that_leave_label({text: [one]}, annotated=True)
-    assert bool(left[text]) == (fmean(moves) <= MOST_SHIFT)
+    left = label_preserving([source(text)], [[extension]], models(), rules_for())
+    assert bool(left[0]) == (fmean(moves) <= MAX_SHIFT)

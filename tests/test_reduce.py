@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import product
 
 import pytest
+from stage_settings import accepting_rules, models
 
 from s2lct.builder.language.grammar import WORD_TAGS, ReferenceGrammar, shipped_attachments
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import load_parser, load_tagger, parsed_sentences
 from s2lct.builder.records import Extension, ParsedSentence, Sentence, Source
-from s2lct.builder.stages.confirm import confirmed_all
+from s2lct.builder.stages.confirm import confirm
 from s2lct.builder.stages.reduce import Attachment, paired, shortened
 from s2lct.suite.tables import without
 
@@ -99,12 +101,9 @@ def test_an_opened_sentence_is_confirmed_with_tags_of_its_own() -> None:
     found = forms_of(text)
     (base,) = parsed("The film is dull in the final scene.")
     source = Source(Sentence("made", "1", text, "negative"), base)
-    grammar, lexicon, _ = known()
-    family = source, found[base.text]
-    (confirmed,) = confirmed_all(
-        [family], load_tagger(), load_parser(), lexicon, grammar, WORD_TAGS
-    )
-    assert text in [each.extension.text for each in confirmed]
+    rules = accepting_rules(mask_tags=WORD_TAGS, parses_extensions=True)
+    (confirmed,) = confirm([source], [found[base.text]], models(), rules)
+    assert text in [each.text for each in confirmed]
 
 
 def test_an_extension_of_a_passed_case_has_its_sentences_tree_grown() -> None:
@@ -113,7 +112,6 @@ def test_an_extension_of_a_passed_case_has_its_sentences_tree_grown() -> None:
         "It's a very tasteful movie with a quiet and modest hero.",
         "The central performance is both credible and remarkably mature throughout.",
     ]
-    grammar, lexicon, _ = known()
     sources: dict[str, tuple[Source, tuple[Extension, ...]]] = {}
     for text in texts:
         found = forms_of(text)
@@ -121,19 +119,20 @@ def test_an_extension_of_a_passed_case_has_its_sentences_tree_grown() -> None:
         for shorter, longer in found.items():
             source = Source(Sentence("made", shorter, shorter, "negative"), bases[shorter])
             sources[shorter] = source, longer
-    models = load_tagger(), load_parser(), lexicon, grammar, WORD_TAGS
-    families = list(sources.values())
-    borne_out = confirmed_all(families, *models)
-    grown = confirmed_all(families, models[0], None, *models[2:])
+    bases_of, longer_of = zip(*sources.values(), strict=True)
+    rules = accepting_rules(mask_tags=WORD_TAGS)
+    confirmed = confirm(bases_of, longer_of, models(), replace(rules, parses_extensions=True))
+    grown = confirm(bases_of, longer_of, models(), rules)
     alike = 0
-    for (source, _), by_parser, by_tree in zip(families, borne_out, grown, strict=True):
-        trees = {each.extension.text: each.parsed for each in by_tree}
-        assert {each.extension.text for each in by_parser} <= trees.keys()
+    for source, by_parser, by_tree in zip(bases_of, confirmed, grown, strict=True):
+        trees = {each.text: each.parsed for each in by_tree}
+        assert {each.text for each in by_parser} <= trees.keys()
         for found in by_tree:
+            assert found.parsed is not None
             words = [node for node in found.parsed.tree.nodes() if node.is_word]
             assert [node.start for node in words] == list(range(len(found.parsed.tokens)))
             labels = [node.label for node in found.parsed.tree.nodes()]
             assert not Counter(n.label for n in source.parsed.tree.nodes()) - Counter(labels)
-            assert found.extension.production.lhs in labels
-        alike += sum(each.parsed == trees[each.extension.text] for each in by_parser)
-    assert alike > sum(map(len, borne_out)) / 3
+            assert found.production.lhs in labels
+        alike += sum(each.parsed == trees[each.text] for each in by_parser)
+    assert alike > sum(map(len, confirmed)) / 3

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from stage_settings import models
 
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.models import load_masked_language_model, load_tagger
+from s2lct.builder.models import load_tagger
 from s2lct.builder.records import (
     Expansion,
     Extension,
@@ -44,7 +45,7 @@ def parsed(text: str) -> ParsedSentence:
 )
 def test_one_place_changes_the_sentiment(text: str, label: Label, expected: str | None) -> None:
     source = Source(Sentence("made", "1", text, label, score=0.5), parsed(text))
-    place = place_in(source, Lexicon.load())
+    place = place_in(source, models())
     found = None if place is None else reworded(source.parsed, place, "_").text
     assert found == expected
     assert place is None or place.label != label
@@ -66,13 +67,13 @@ def test_where_annotators_read_more_places_are_tried(
     text: str, label: Label, expected: str | None
 ) -> None:
     source = Source(Sentence("made", "1", text, label, score=0.5), parsed(text))
-    place = place_in(source, Lexicon.load(), annotated=True)
+    place = place_in(source, models(), anywhere=True)
     found = None if place is None else reworded(source.parsed, place, "_").text
     assert found == expected
 
 
 def test_words_say_how_good_a_film_is_and_not_how_sad() -> None:
-    found = evaluations(load_masked_language_model(), Lexicon.load())
+    found = evaluations(models(), Lexicon.load())
     assert {"bad", "awful", "terrible"} <= found["negative"]
     assert {"great", "wonderful"} <= found["positive"]
     assert not {"sad", "grim", "wrong", "worn"} & (found["negative"] | found["positive"])
@@ -82,8 +83,8 @@ def test_an_opinion_stands_before_what_an_expansion_inserts() -> None:
     text = "The Swedish movie ends at a bus stop."
     words = (InsertedWord("Swedish", "JJ", 4, 11),)
     licence = Production("NP", ("DT", "NN"), ("DT", "JJ", "NN"), 0.1)
-    extension = Extension(text, words, "masked", licence)
-    expansion = Expansion("x", "s", text, words, extension, "S", parsed(text))
+    extension = Extension(text, words, "masked", licence, parsed=parsed(text))
+    expansion = Expansion("x", "s", text, words, extension, "S")
     longer = as_reworded(expansion, Place(1, False, "negative"), "bad")
     assert longer is not None
     assert longer.extension.text == "The bad Swedish movie ends at a bus stop."

@@ -64,7 +64,7 @@ def test_a_shortened_sentence_keeps_what_its_words_need() -> None:
             ReferenceGrammar.load(),
             Lexicon.load(),
             shipped_attachments(),
-            of_others=True,
+            keeps_complements=True,
         )
         assert found.keys() == expected
         assert all(each[0].text == sentence.text for each in found.values() if len(each) == 1)

@@ -1,7 +1,4 @@
-"""Have annotated what a build would draw, what a suite gains most by first.
-
-Whole cases are read: seeds, and of those that pass expansions and contrasts.
-"""
+"""Have annotated what a build would draw: seeds, then expansions and contrasts of accepted ones."""
 
 from __future__ import annotations
 
@@ -14,21 +11,26 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
-from s2lct.builder.annotations import BEST, AnnotationFile, Annotations
+from s2lct.builder.annotations import AnnotationFile, Annotations
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.curation.language_models import LanguageModel
-from s2lct.builder.curation.sheets import Candidate, read_sheets, take_answers, unread, write_sheets
-from s2lct.builder.fluent_form import FluentForm
-from s2lct.builder.pipeline import check_found, kept_models, read_inputs
-from s2lct.builder.records import (
-    Expansion,
-    Extended,
-    Extension,
-    Seed,
-    sentence_id,
-    sources_of,
+from s2lct.builder.curation.sheets import (
+    Candidate,
+    read_sheets,
+    take_answers,
+    undecided,
+    write_sheets,
 )
-from s2lct.builder.stages import choose
+from s2lct.builder.inputs import Inputs, check_not_empty, read_inputs
+from s2lct.builder.kept_models import KeptModels
+from s2lct.builder.pipeline import draw_seeds, extend_batches, kept_models, worth_processing
+from s2lct.builder.records import Case, Expansion, Seed, sentence_id
+from s2lct.builder.rules import BuildRules, annotated_rules, curation_rules, with_annotations
+from s2lct.builder.stages.choose import choose
+from s2lct.builder.stages.contrast import contrast
+from s2lct.builder.stages.expand import expand
+from s2lct.builder.stages.extend import sources_of
+from s2lct.builder.stages.keep import families_of
 from s2lct.errors import BuildError
 from s2lct.files import check_output_folder, output_lock
 from s2lct.labels import Label
@@ -36,32 +38,23 @@ from s2lct.plain_text import ShortRepr
 from s2lct.progress import bar
 from s2lct.suite.annotation import Item, in_reading_order, with_traps
 
-ITEMS_A_REQUEST = 40
-ITEMS_A_BLOCK = 120
-"""Read by one model, and what it passes by the next, before others are read."""
-DRAWN_AGAIN = 1.25
-"""Texts are drawn again when so many times as many were read as when they were last."""
-LIKELY = 0.4
-"""Share of texts that an annotator is expected to pass."""
-FIRST_HOPES: Mapping[int | None, float] = {None: 0.3, BEST: 0.8, BEST - 1: 0.2}
-"""Share that is found good, by what the first reader gave, …"""
-LEAST_HOPE = 0.12
-"""Of a reading: before one that brings less, texts are drawn again."""
-READ_BEFORE = 3
-"""… which counts like so many readings."""
-CHARACTERS_A_TOKEN, TOKENS_BESIDE = 4, 30
-READ_FOR_A_SEED = 7
-"""Expansions of a seed that are read: of three about one is kept."""
+ITEMS_PER_REQUEST = 40
+CASES_PER_ROUND = 400
+"""Texts that all models annotate before others are drawn."""
+SHARE_ACCEPTED = 0.4
+"""Share of texts that an annotator is expected to accept."""
+CHARACTERS_PER_TOKEN, TOKENS_PER_TEXT = 4, 30
+"""Of a language model: of a text, and of what is asked about it."""
+EXPANSIONS_READ_PER_SEED = 7
+"""About a third of them is accepted."""
+ATTEMPTS_PER_ITEM = 2
+"""How often a model is asked whose answer cannot be read."""
 CONTRAST_OF = (
     "The opposite of a text of the following kind, with no more words changed than had to be, so "
     "that the author's sentiment is another one: {}"
 )
 """What a contrast is to show, with what its case shows."""
-LIKELIEST_OF_A_SENTENCE = 8
-"""Extensions of a sentence that are tried, beside those that passed."""
 logger = logging.getLogger(__name__)
-TIMES_ASKED = 2
-"""Of an item whose answer cannot be read."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,8 +62,8 @@ class Curated(ShortRepr):
     """What was annotated and what is left.
 
     Attributes:
-        candidates: what a build of the same options would use if all of it passed.
-        annotations: what was found so far.
+        candidates: what a build of the same options would use if all of it were accepted.
+        annotations: all so far.
         sheets: what was written for annotators; none where nothing is left.
         added: how many annotations a file of answers brought.
     """
@@ -83,7 +76,7 @@ class Curated(ShortRepr):
     @property
     def left(self) -> list[Item]:
         """What another annotator has still to read."""
-        return unread(self.candidates, self.annotations)
+        return undecided(self.candidates, self.annotations)
 
 
 def curate(
@@ -111,171 +104,160 @@ def curate(
     path, *others = config.annotations
     with ExitStack() as opened:
         opened.enter_context(output_lock(path, "--annotations"))
-        file = AnnotationFile(path, others, int(config.is_of_others))
+        file = AnnotationFile(path, others, config.marks_allowed)
         for name in (annotator, *(model.name for model in models)):
             file.annotations.check_care(name)
         added = None
         if answers is not None:
             added = take_answers(answers, read_sheets(config.out), annotator, file)
         inputs = read_inputs(config)
-        models_kept = opened.enter_context(kept_models(inputs))
-        draw = Draw(FluentForm(inputs, inputs.capabilities, models_kept, None))
-        draw.forecast(file.annotations)
+        draw = Draw(inputs, opened.enter_context(kept_models(inputs)))
+        draw.tell_price(file)
         if models:
             annotate(draw, models, file, seed=config.seed, budget=budget)
-        candidates = draw.candidates(file.annotations)
+        candidates = draw.candidates(file)
         sheets: list[Path] = []
-        if items := unread(candidates, file.annotations, annotator):
+        if items := undecided(candidates, file.annotations, annotator):
             sheets = write_sheets(items, config.out, seed=config.seed)
-    check_found(config, bool(candidates))
+    check_not_empty(config, is_empty=not candidates)
     return Curated(candidates, file.annotations, tuple(sheets), added)
 
 
 class Draw:
-    """What a build draws, and what it would draw of texts that are still to be annotated."""
+    """Draws what a build would have if annotators accepted what they have not decided yet."""
 
-    def __init__(self, form: FluentForm) -> None:
-        self._form = form
-        self._about = {each.id: each.raters or each.title for each in form.capabilities}
+    def __init__(self, inputs: Inputs, models: KeptModels) -> None:
+        self._inputs, self._models = inputs, models
+        self._forms = {each.id: each.form("fluent") for each in inputs.capabilities}
+        self._shows = {each.id: each.raters or each.title for each in inputs.capabilities}
+        of_build = inputs.config, inputs.domain, inputs.sentences
+        self._rules = annotated_rules(*of_build, Annotations())
 
     def candidates(
-        self, annotations: Annotations, without: Collection[str] = ()
+        self, file: AnnotationFile, unanswered: Collection[str] = frozenset()
     ) -> list[Candidate]:
-        """Seeds, those that may still pass too, and what is made of those that passed."""
-        seeds = self._hoped_for(annotations, without)
-        found = self._families(self._seeds(annotations), annotations)
-        return self._cases(seeds) + [each for each in found if each.item.id not in without]
+        """Seeds, those that annotators may still accept too, and the cases of accepted ones.
 
-    def _hoped_for(self, annotations: Annotations, without: Collection[str] = ()) -> list[Seed]:
-        """Seeds that passed, and in place of those that lack, what may; capabilities in turn."""
-        passed, hopeful = self._seeds(annotations), self._seeds(_Hopeful(annotations, without))
-        most = self._form.inputs.config.seeds
+        Args:
+            file: of annotations.
+            unanswered: ids of texts of which annotators make nothing.
+        """
+        rules = self._curation_rules(file, unanswered)
+        accepted = self._accepted_seeds(file)
+        seeds = self._with_undecided(accepted, rules)
+        cases = self._cases(accepted, rules, file.annotations)
+        return self._of_seeds(seeds) + [each for each in cases if each.item.id not in unanswered]
+
+    def tell_price(self, file: AnnotationFile) -> None:
+        """Log how much is to be read for about how many cases, and what will be nearly empty."""
+        rules, config = self._curation_rules(file), self._inputs.config
+        seeds = self._with_undecided(self._accepted_seeds(file), rules)
+        by_capability: dict[str, list[Seed]] = {id: [] for id in self._forms}
+        for seed in seeds:
+            by_capability[seed.capability].append(seed)
+        every = self._of_seeds(seeds) + self._cases(by_capability, rules, rules.annotations)
+        items = undecided(every, file.annotations)
+        tokens = sum(len(item.text) / CHARACTERS_PER_TOKEN + TOKENS_PER_TEXT for item in items)
+        logger.warning(
+            "about %s readings (%s tokens of language models) for %.0f cases",
+            f"{len(items) * (1 + SHARE_ACCEPTED):,.0f}",
+            f"{tokens * (1 + SHARE_ACCEPTED):,.0f}",
+            len(every) - len(items) * (1 - SHARE_ACCEPTED**2),
+        )
+        few = [f"{id} {len(of)}" for id, of in by_capability.items() if len(of) < config.seeds / 2]
+        if few and config.is_user_corpus:
+            logger.warning(
+                "few sentences fit, for %s seeds each: %s; LC1 and LC5 need neutral ones: "
+                "--neutral csv:FILE",
+                config.seeds,
+                ", ".join(few),
+            )
+
+    def _curation_rules(
+        self, file: AnnotationFile, unanswered: Collection[str] = frozenset()
+    ) -> BuildRules:
+        config = self._inputs.config
+        annotations = Annotations(
+            file.all,
+            config.marks_allowed,
+            accepts_undecided=True,
+            left_out=file.annotations.in_faulty_cases.union(unanswered),
+        )
+        rules = with_annotations(self._rules, file.annotations)
+        rules = replace(rules, expansions=EXPANSIONS_READ_PER_SEED)
+        return curation_rules(rules, annotations, is_user_corpus=config.is_user_corpus)
+
+    def _accepted_seeds(self, file: AnnotationFile) -> dict[str, list[Seed]]:
+        return self._seeds(with_annotations(self._rules, file.annotations))
+
+    def _seeds(self, rules: BuildRules) -> dict[str, list[Seed]]:
+        capabilities = self._inputs.capabilities
+        slots = worth_processing(self._inputs.sentences, capabilities, rules)
+        return draw_seeds(slots, capabilities, self._models, rules)
+
+    def _with_undecided(
+        self, accepted: Mapping[str, Sequence[Seed]], rules: BuildRules
+    ) -> list[Seed]:
+        """Seeds that were accepted, and in place of those that lack, what may be; in turn."""
+        undecided_seeds = self._seeds(rules)
         groups = [
-            list({seed.id: seed for seed in (*seeds, *hopeful[id])}.values())[:most]
-            for id, seeds in sorted(passed.items(), key=lambda item: len(item[1]))
+            list({seed.id: seed for seed in (*seeds, *undecided_seeds[id])}.values())[: rules.seeds]
+            for id, seeds in sorted(accepted.items(), key=lambda item: len(item[1]))
         ]
         drawn = [seed for turn in zip_longest(*groups) for seed in turn if seed is not None]
-        have = {seed.id for seeds in passed.values() for seed in seeds}
-        used = Counter(text for seed in drawn if seed.id in have for text in seed.sentences)
-        room = replace(self._form, annotations=annotations).most_of_suite
-        left: list[Seed] = []
+        known = {seed.id for seeds in accepted.values() for seed in seeds}
+        used = Counter(text for seed in drawn if seed.id in known for text in seed.sentences)
+        seeds: list[Seed] = []
         for seed in drawn:
-            # A sentence that is in as many seeds as it may be needs no reading in another.
-            if seed.id in have or all(used[text] < room for text in seed.sentences):
-                used.update(() if seed.id in have else seed.sentences)
-                left.append(seed)
-        return left
+            if seed.id not in known:
+                # A sentence that is in as many seeds as it may be needs no reading in another.
+                if any(used[text] >= rules.max_seeds_of_sentence for text in seed.sentences):
+                    continue
+                used.update(seed.sentences)
+            seeds.append(seed)
+        return seeds
 
-    def _seeds(self, annotations: Annotations) -> dict[str, list[Seed]]:
-        """The seeds of each capability that pass."""
-        return replace(self._form, annotations=annotations).compose_all()
-
-    def _cases(self, seeds: Iterable[Seed]) -> list[Candidate]:
+    def _of_seeds(self, seeds: Iterable[Seed]) -> list[Candidate]:
         """Whole cases; that of a bare sentence has the sentence's id."""
-        found: dict[str, Candidate] = {}
+        candidates: dict[str, Candidate] = {}
         for seed in seeds:
             sentence = sentence_id(seed.sources[0].text)
             id, inside = (seed.id, sentence) if seed.template else (sentence, "")
-            item = Item(id, seed.text, description=self._about[seed.capability], sentence=inside)
-            kind = f"{seed.capability}: {seed.template}"
-            found.setdefault(id, Candidate(item, seed.labels, kind))
-        return list(found.values())
+            item = Item(id, seed.text, description=self._shows[seed.capability], sentence=inside)
+            candidates.setdefault(id, Candidate(item, seed.labels))
+        return list(candidates.values())
 
-    def _families(
-        self, seeds: Mapping[str, Sequence[Seed]], annotations: Annotations
+    def _cases(
+        self, seeds: Mapping[str, Sequence[Seed]], rules: BuildRules, accepted: Annotations
     ) -> list[Candidate]:
-        """The expansions of seeds, and contrasts of the seeds and of the expansions that passed."""
-        config = self._form.inputs.config.model_copy(update={"expansions": READ_FOR_A_SEED})
-        inputs = replace(self._form.inputs, config=config)
-        form = replace(self._form, inputs=inputs, annotations=annotations, whole=False)
-        expansions = form.expand(seeds, _extended(form, seeds, annotations))
-        found: dict[str, Candidate] = {}
+        """The expansions of seeds that nobody refused, and contrasts of what was accepted."""
+        models, sources = self._models, sources_of(seeds)
+        extended = {
+            sources[number].text: extensions
+            for number, (_, extensions) in extend_batches(sources, models, rules)
+        }
+        expansions = expand(seeds, extended, self._forms, rules)
+        chosen = choose(
+            [[seed.id for seed in group] for group in seeds.values()], expansions, rules
+        )
+        contrasts = contrast(seeds, chosen, self._forms, self._inputs.sentences, models, rules)
+        candidates: dict[str, Candidate] = {}
 
-        def add(case: Seed | Expansion, shows: str, labels: Sequence[Label]) -> None:
+        def add(case: Case, shows: str, labels: Sequence[Label]) -> None:
             sentence = case.extension.id if isinstance(case, Expansion) else ""
             item = Item(case.id, case.text, description=shows, sentence=sentence)
-            if annotations.state(case.id, labels) != "refused":
-                kind = f"{type(case).__name__}: {shows}"
-                found.setdefault(case.id, Candidate(item, labels, kind))
+            if rules.annotations.state(case.id, labels) != "refused":
+                candidates.setdefault(case.id, Candidate(item, labels))
 
-        for group in form.choose(seeds, expansions).values():
-            for family in group:
-                shows = self._about[family.seed.capability]
+        for id, group in seeds.items():
+            shows = self._shows[id]
+            for family in families_of(group, chosen, contrasts, rules.annotations):
                 for case in family.expansions:
                     add(case, shows, family.seed.labels)
-                labels = family.labels_of_contrasts
-                for id, contrast in family.contrasts.items():
-                    if id == family.seed.id or annotations.passes(id, family.seed.labels):
-                        add(contrast, CONTRAST_OF.format(shows), labels)
-        return list(found.values())
-
-    def forecast(self, annotations: Annotations) -> None:
-        """Tell how much is to be read for about how many cases, and what will be nearly empty."""
-        seeds: dict[str, list[Seed]] = {each.id: [] for each in self._form.capabilities}
-        for seed in (hoped_for := self._hoped_for(annotations)):
-            seeds[seed.capability].append(seed)
-        made = self._cases(hoped_for) + self._families(seeds, _Hopeful(annotations, ()))
-        items = unread(made, annotations)
-        tokens = sum(len(item.text) / CHARACTERS_A_TOKEN + TOKENS_BESIDE for item in items)
-        readings, tokens = len(items) * (1 + LIKELY), tokens * (1 + LIKELY)
-        told = f"about {readings:,.0f} readings ({tokens:,.0f} tokens of language models)"
-        logger.warning("%s for %.0f cases", told, len(made) - len(items) * (1 - LIKELY**2))
-        config = self._form.inputs.config
-        few = [f"{id} {len(some)}" for id, some in seeds.items() if len(some) < config.seeds / 2]
-        if few and config.is_of_others:
-            told = f"few sentences fit, for {config.seeds} seeds each: {', '.join(few)}"
-            logger.warning("%s; LC1 and LC5 need neutral ones: --neutral csv:FILE", told)
-
-
-class _Hopeful(Annotations):
-    """Annotations by which all passes that is not refused, apart from some ids."""
-
-    is_hopeful = True
-
-    def __init__(self, annotations: Annotations, without: Collection[str]) -> None:
-        super().__init__(())
-        self._annotations = annotations
-        self._without = annotations.in_faulty_cases.union(without)
-
-    def passes(self, id: str, labels: Collection[Label]) -> bool:
-        """Whether it may still pass; see `Annotations.passes`."""
-        return id not in self._without and self._annotations.state(id, labels) != "refused"
-
-
-def _extended(
-    form: FluentForm, seeds: Mapping[str, Sequence[Seed]], annotations: Annotations
-) -> dict[str, list[Extended]]:
-    """Extensions of the seeds' sentences: the likeliest, and those that passed."""
-    used = sources_of(seeds)
-
-    def is_good(extension: Extension, label: Label) -> bool:
-        return not annotations.is_hopeful and annotations.passes(extension.id, {label})
-
-    def tried(extension: Extension, label: Label) -> bool:
-        if is_good(extension, label):
-            return True
-        is_open = annotations.state(extension.id, {label}) == "open"
-        return is_open and extension.origin != "phrase" and extension.second is None
-
-    left: dict[str, list[Extended]] = {}
-    for confirmed in form.confirmed(list(used.values()), tried):
-        labels = {text: used[text].sentence.label for text in confirmed}
-        good, others = (
-            choose.that_leave_label(
-                {
-                    text: [each for each in some if is_good(each.extension, labels[text]) == read]
-                    for text, some in confirmed.items()
-                },
-                annotated=read,
-                scored=form.models.scores,
-            )
-            for read in (True, False)
-        )
-        for text, some in others.items():
-            likeliest = sorted(some, key=lambda each: each.extension.likeliest_first)
-            likeliest = [*likeliest[:LIKELIEST_OF_A_SENTENCE], *good[text]]
-            left[text] = list({each.extension.text: each for each in likeliest}.values())
-    return left
+                for case_id, opposite in family.contrasts.items():
+                    if case_id == family.seed.id or accepted.accepts(case_id, family.seed.labels):
+                        add(opposite, CONTRAST_OF.format(shows), family.labels_of_contrasts)
+        return list(candidates.values())
 
 
 def annotate(
@@ -286,78 +268,27 @@ def annotate(
     seed: int,
     budget: int | None = None,
 ) -> None:
-    """Have models annotate, block after block, what most probably passes, until nothing is left.
+    """Have models annotate in rounds until nothing is left: each what others have not refused.
 
-    What passes is learned on the way: of each wording, of expansions and of contrasts, and of what
-    the first annotator found good or marked. Of a block the first model annotates everything, the
-    others what it found good. The file takes their annotations after every request; what stands in
-    it is not asked again. The ``budget`` is of all models together, traps aside.
+    The file takes their annotations after every request; what stands in it is not asked again. The
+    ``budget`` is of all models together, traps aside.
     """
     unanswered: set[str] = set()
-    hopes = Hopes()
-    left = most = sys.maxsize if budget is None else budget
-    names = {model.name for model in models}
-    draw_at = 0.0
+    left = sys.maxsize if budget is None else budget
     while left > 0:
-        if is_new := most - left >= draw_at:
-            candidates = draw.candidates(file.annotations, unanswered)
-            draw_at = DRAWN_AGAIN * (most - left) or 1
-        open_ones = [
+        candidates = [
             each
-            for each in candidates
-            if file.annotations.state(each.item.id, each.labels) == "open"
-            and each.item.id not in unanswered
-            and names - {one.annotator for one in file.annotations.of(each.item.id)}
+            for each in draw.candidates(file, unanswered)
+            if any(undecided([each], file.annotations, model.name) for model in models)
         ]
-        if not open_ones and is_new:
+        if not candidates:
             return
-        open_ones.sort(key=lambda each: -hopes.of(each, file.annotations))
-        worth = [each for each in open_ones if hopes.of(each, file.annotations) >= LEAST_HOPE]
-        if not worth and not is_new:
-            draw_at = 0  # what passed meanwhile may be worth more
-            continue
-        block = (worth or open_ones)[: min(ITEMS_A_BLOCK, max(1, left // len(models)))]
-        marked = [each for each in block if _grade(each, file.annotations) == BEST - 1]
+        drawn = candidates[: min(CASES_PER_ROUND, max(1, left // len(models)))]
         for model in models:
-            before = file.annotations
-            if model is not models[0]:
-                block = [each for each in block if _grade(each, before) == BEST] + marked
-            if items := unread(block, before, model.name)[:left]:
+            drawn = [each for each in drawn if each.item.id not in unanswered]
+            if items := undecided(drawn, file.annotations, model.name)[:left]:
                 left -= len(items)
                 unanswered |= _ask(items, model, file, seed=seed)
-                hopes.learn(block, before, file.annotations)
-
-
-class Hopes:
-    """How probably a text passes, learned from those of its kind that were read before."""
-
-    def __init__(self) -> None:
-        self._read: Counter[tuple[str, int | None]] = Counter()
-        self._good: Counter[tuple[str, int | None]] = Counter()
-
-    def of(self, candidate: Candidate, annotations: Annotations) -> float:
-        """What a reading of a candidate brings: the share of a case, about."""
-        kind = candidate.kind, _grade(candidate, annotations)
-        known = FIRST_HOPES[kind[1]] * READ_BEFORE
-        share = (self._good[kind] + known) / (self._read[kind] + READ_BEFORE)
-        return share if kind[1] is not None else share / (1 + share)
-
-    def learn(
-        self, candidates: Iterable[Candidate], before: Annotations, after: Annotations
-    ) -> None:
-        """Take in what readers found of candidates; the first of two counts if it is the best."""
-        for each in candidates:
-            if len(after.of(each.item.id)) > len(before.of(each.item.id)):
-                kind = each.kind, _grade(each, before)
-                self._read[kind] += 1
-                is_good = after.state(each.item.id, each.labels) != "refused"
-                is_best = kind[1] is not None or _grade(each, after) == BEST
-                self._good[kind] += is_good and is_best
-
-
-def _grade(candidate: Candidate, annotations: Annotations) -> int | None:
-    """The worst grade of a candidate; None if nobody has read it."""
-    return min((one.natural for one in annotations.of(candidate.item.id)), default=None)
 
 
 def _ask(
@@ -365,20 +296,20 @@ def _ask(
 ) -> set[str]:
     """Have a model annotate items; the ids of those without a readable answer."""
     progress = bar(model.name, len(items))
-    left = in_reading_order(items, seed)
-    for _ in range(TIMES_ASKED):
-        wanted, left = left, []
-        for start in range(0, len(wanted), ITEMS_A_REQUEST):
-            batch = wanted[start : start + ITEMS_A_REQUEST]
-            found = model.annotate(with_traps(batch, seed))
-            if not found and not any(each.annotator == model.name for each in file.all):
+    waiting = in_reading_order(items, seed)
+    for _ in range(ATTEMPTS_PER_ITEM):
+        asked, waiting = waiting, []
+        for start in range(0, len(asked), ITEMS_PER_REQUEST):
+            batch = asked[start : start + ITEMS_PER_REQUEST]
+            annotations = model.annotate(with_traps(batch, seed))
+            if not annotations and not any(each.annotator == model.name for each in file.all):
                 raise BuildError(
                     f"{model.name}: no line of its answer to {len(batch)} texts could be read",
                     hint="choose a model that follows instructions; what was read is kept",
                 )
-            file.append(found)
+            file.append(annotations)
             file.annotations.check_care(model.name)
-            answered = {each.id for each in found}
-            left += [item for item in batch if item.id not in answered]
+            answered = {each.id for each in annotations}
+            waiting += [item for item in batch if item.id not in answered]
             progress(sum(item.id in answered for item in batch))
-    return {item.id for item in left}
+    return {item.id for item in waiting}

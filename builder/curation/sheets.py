@@ -51,20 +51,13 @@ QUESTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What may get into a suite if annotators pass it.
-
-    Attributes:
-        item: what annotators get.
-        labels: those that are right.
-        kind: what others pass about as often: of the same wording, or expansions of a capability.
-    """
+    """What may get into a suite if annotators accept it: an item, and the labels that are right."""
 
     item: Item
     labels: Collection[Label]
-    kind: str
 
 
-def unread(
+def undecided(
     candidates: Iterable[Candidate], annotations: Annotations, annotator: str = ""
 ) -> list[Item]:
     """What another annotator, or a certain one, has still to read."""
@@ -72,7 +65,7 @@ def unread(
         each.item
         for each in candidates
         if annotations.state(each.item.id, each.labels) == "open"
-        and (not annotator or annotator not in {a.annotator for a in annotations.of(each.item.id)})
+        and annotator not in {annotation.annotator for annotation in annotations.of(each.item.id)}
     ]
 
 

@@ -1,9 +1,4 @@
-"""Choose: extensions that leave the label alone, and expansions for variety.
-
-What annotators passed is rejected only where it moves the sentiment of its sentence. Without
-annotators the likelihood of words decides, grammar (`s2lct.builder.language.fluency`) and whether
-words are subjective: that leaves much that reads oddly, which a suite says of itself.
-"""
+"""Choose expansions: for variety, a greedy maximum coverage."""
 
 from __future__ import annotations
 
@@ -11,17 +6,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from s2lct.builder.language.fluency import breaks_grammar, proper_words
-from s2lct.builder.language.lexicon import Scores, distance, scores, subjectivity
-from s2lct.builder.records import Expansion, Extended, Seed
+from s2lct.builder.language.fluency import proper_words
+from s2lct.builder.records import Expansion
+from s2lct.builder.rules import BuildRules
 from s2lct.identity import shuffle_key
 
-MOST_SUBJECTIVE = 0.5
-"""Words from this subjectivity on are opinions, whatever SentiWordNet says of their sentiment."""
-LEAST_SCORE = -7.0
-"""Masked words that nobody annotated, of a lower mean log probability, are left out."""
-MOST_SHIFT = 0.3
-"""What is inserted may move the sentiment (-1 to 1) by so much, in the mean of the scorers."""
 LARGEST_SHARE = 0.02
 """No inserted word or phrase is in a larger share of a suite's expansions."""
 LARGEST_SHARE_OF_A_CLASS = 0.04
@@ -29,79 +18,32 @@ LARGEST_SHARE_OF_A_CLASS = 0.04
 LEAST_ALLOWED = 2
 
 
-def that_leave_label(
-    extended: Mapping[str, Iterable[Extended]], *, annotated: bool, scored: Scores = scores
-) -> dict[str, list[Extended]]:
-    """The extensions of texts that may be used: they read well, and the label stays right.
-
-    An author wrote what is attested: only its sentiment is asked about.
-
-    Args:
-        extended: the extensions, by the text of the sentence that they extend.
-        annotated: whether annotators passed them.
-        scored: what scorers find of texts.
-    """
-    read = {
-        text: [
-            each
-            for each in some
-            if annotated or each.extension.origin == "attested" or _reads_well(each)
-        ]
-        for text, some in extended.items()
-    }
-    texts = {*read, *(each.extension.text for some in read.values() for each in some)}
-    found = dict(zip(texts, scored(texts), strict=True))
-    return {
-        text: [e for e in some if distance(found[text], found[e.extension.text]) <= MOST_SHIFT]
-        for text, some in read.items()
-    }
-
-
-def _reads_well(extended: Extended) -> bool:
-    extension, tokens = extended.extension, extended.parsed.tokens
-    if extension.score < LEAST_SCORE:
-        return False
-    if any(subjectivity(word.word) >= MOST_SUBJECTIVE for word in extension.inserted):
-        return False
-    starts = {word.start for word in extension.inserted}
-    inserted = [number for number, token in enumerate(tokens) if token.start in starts]
-    return not breaks_grammar(tokens, inserted)
-
-
 def choose(
-    groups: Collection[Sequence[str]],
-    expansions: Iterable[Expansion],
-    *,
-    per_seed: int,
-    seed: int,
-    domain: Mapping[str, Collection[str]] = {},
-    limits_authors: bool = True,
+    groups: Collection[Sequence[str]], expansions: Iterable[Expansion], rules: BuildRules
 ) -> dict[str, list[Expansion]]:
     """Choose each seed's expansions in a suite, those first that add what the chosen ones lack.
 
     In rounds every seed gets one more, as long as it has any, those of a capability with few
-    candidates first, among them those with few themselves, and candidates of several words before
-    those of one: that whose words, number of words, production and kind were chosen least, a greedy
-    maximum coverage. No word or phrase makes up more than
-    `LARGEST_SHARE` of all, no class of words more than `LARGEST_SHARE_OF_A_CLASS`: numbers, words
-    that English writes with a capital, and those of the domain.
+    candidates first, among them those with few themselves. It is the candidate whose words, number
+    of words, production and kind were chosen least, one of several words before those of one. No
+    word or phrase makes up more than `LARGEST_SHARE` of all, no class of words more than
+    `LARGEST_SHARE_OF_A_CLASS`: numbers, words that English writes with a capital, and those of the
+    domain.
 
     Args:
         groups: ids of the seeds of each capability.
         expansions: the candidates.
-        per_seed: most expansions of a seed.
-        seed: of the random choice among equals.
-        domain: the domain's words, by their class.
-        limits_authors: whether what the author of a sentence wrote there counts, too.
+        rules: of the build.
 
     Returns:
         For each seed its expansions, in the order they were chosen.
     """
+    per_seed, seed = rules.expansions, rules.seed
     of_seed: defaultdict[str, list[_Candidate]] = defaultdict(list)
     for expansion in expansions:
         key = shuffle_key(seed, "choose", expansion.id)
-        is_limited = limits_authors or expansion.extension.origin != "attested"
-        limited = _limited(expansion, domain) if is_limited else frozenset()
+        is_limited = rules.limits_authors_words or expansion.extension.origin != "attested"
+        limited = _limited(expansion, rules.domain_words) if is_limited else frozenset()
         candidate = _Candidate(expansion, *_features(expansion), limited, key)
         of_seed[expansion.seed_id].append(candidate)
     of_group = {id: sum(len(of_seed[one]) for one in group) for group in groups for id in group}
@@ -215,31 +157,3 @@ def _chosen(
 def words_of(expansion: Expansion) -> str:
     """What was inserted, in lower case."""
     return " ".join(word.word for word in expansion.inserted).lower()
-
-
-def choose_in_paper_form(
-    seeds: Sequence[Seed], expansions: Iterable[Expansion], *, per_seed: int, seed: int
-) -> dict[str, list[Expansion]]:
-    """Choose each seed's expansions at random.
-
-    Of a text that a seed has twice, that of the more probable production, or else of the better
-    score, counts.
-    """
-    best: dict[tuple[str, str], Expansion] = {}
-    for expansion in expansions:
-        known = best.setdefault((expansion.seed_id, expansion.text), expansion)
-        if _rank(expansion) > _rank(known):
-            best[expansion.seed_id, expansion.text] = expansion
-    of_seed: dict[str, list[Expansion]] = {seed.id: [] for seed in seeds}
-    for expansion in best.values():
-        of_seed[expansion.seed_id].append(expansion)
-    return {
-        id: sorted(some, key=lambda expansion: shuffle_key(seed, "select", id, expansion.text))[
-            :per_seed
-        ]
-        for id, some in of_seed.items()
-    }
-
-
-def _rank(expansion: Expansion) -> tuple[float, float]:
-    return expansion.extension.production.probability, expansion.extension.score

@@ -1,77 +1,122 @@
-"""Confirm: what was inserted has the right tags, is neutral, and is parsed as it was meant."""
+"""Confirm: what was inserted has the right tags, is neutral, and is parsed as it was meant.
+
+What annotators accepted has its sentence's tree with the insertion in its place; where nobody read
+it, it is parsed again, and must be likely, grammatical and of no opinion.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
-from s2lct.builder.capabilities.schema import Form
+from s2lct.builder.kept_models import KeptModels
+from s2lct.builder.language.fluency import breaks_grammar
 from s2lct.builder.language.grammar import Node, ReferenceGrammar, read_tree
-from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.models import ConstituencyParser, Tagger
+from s2lct.builder.language.lexicon import Lexicon, distance, subjectivity
 from s2lct.builder.records import (
-    Expansion,
-    Extended,
     Extension,
     InsertedWord,
-    MaskedSentence,
     ParsedSentence,
     Production,
-    Seed,
     Source,
     Token,
 )
-from s2lct.builder.stages.mask import Filling
-from s2lct.builder.stages.search import still_meets
-from s2lct.suite.tables import case_id
+from s2lct.builder.rules import BuildRules
+
+MIN_SUBJECTIVITY_OF_OPINIONS = 0.5
+"""Words this subjective are opinions, whatever SentiWordNet says of their sentiment."""
+MIN_SCORE = -7.0
+"""Least mean log probability of masked words that nobody annotated."""
+MAX_SHIFT = 0.3
+"""How far what is inserted may move the sentiment (-1 to 1), in the mean of the scorers."""
 
 
-def confirmed_all(
-    families: Sequence[tuple[Source, Sequence[Extension]]],
-    tagger: Tagger,
-    parser: ConstituencyParser | None,
-    lexicon: Lexicon,
-    grammar: ReferenceGrammar,
-    tags: Collection[str],
-) -> list[list[Extended]]:
-    """The extensions that have the right tags, are neutral and are parsed as they were meant.
-
-    Without a parser each has the tree of its sentence with what was inserted in its place.
+def confirm(
+    sources: Sequence[Source],
+    extensions: Sequence[Sequence[Extension]],
+    models: KeptModels,
+    rules: BuildRules,
+) -> list[list[Extension]]:
+    """The extensions of each sentence that are as they were meant, parsed.
 
     A word is what the tagger says it is: one that was proposed as a noun and is an adjective here
-    stands if it is one of ``tags`` and ``grammar`` lets it stand there; that is its tag then.
+    stands if masks may have that tag and the grammar lets it stand there; that is its tag then.
+
+    Args:
+        sources: the sentences.
+        extensions: of each.
+        models: tag and parse.
+        rules: of the build.
     """
-    tokens = _tagged([each for _, extensions in families for each in extensions], tagger)
+    texts = list(dict.fromkeys(each.text for group in extensions for each in group))
+    tokens = dict(zip(texts, models.tag(texts), strict=True))
+    lexicon, grammar = Lexicon.load(), ReferenceGrammar.load()
     tagged: list[list[Extension]] = []
-    for base, extensions in families:
+    for source, proposed in zip(sources, extensions, strict=True):
         as_tagged = (
-            _as_tagged(base, each, tokens[each.text], lexicon, grammar, tags) for each in extensions
+            _as_tagged(source, each, tokens[each.text], lexicon, grammar, rules.mask_tags)
+            for each in proposed
         )
         # Proposed as several parts of speech, a word has one of them.
         tagged.append(list(dict.fromkeys(filter(None, as_tagged))))
-    if parser is None:
+    if not rules.parses_extensions:
         return [
-            [longer for each in some if (longer := _grown(base, each, tokens[each.text]))]
-            for (base, _), some in zip(families, tagged, strict=True)
+            [longer for each in group if (longer := _grown(source, each, tokens[each.text]))]
+            for source, group in zip(sources, tagged, strict=True)
         ]
-    to_parse = list(dict.fromkeys(each.text for extensions in tagged for each in extensions))
-    trees = dict(zip(to_parse, parser.parse([tokens[t] for t in to_parse]), strict=True))
+    texts = list(dict.fromkeys(each.text for group in tagged for each in group))
+    trees = dict(zip(texts, models.parse([tokens[text] for text in texts]), strict=True))
     return [
         [
-            Extended(extension, ParsedSentence(text, tokens[text], tree))
-            for candidate in extensions
-            for text in (candidate.text,)
-            if (tree := trees[text]) is not None
-            and (extension := _as_parsed(candidate, tokens[text], tree)) is not None
+            longer
+            for each in group
+            if (tree := trees[each.text]) is not None
+            and (longer := _as_parsed(each, tokens[each.text], tree)) is not None
         ]
-        for extensions in tagged
+        for group in tagged
     ]
 
 
-def _tagged(extensions: Sequence[Extension], tagger: Tagger) -> dict[str, tuple[Token, ...]]:
-    texts = list(dict.fromkeys(each.text for each in extensions))
-    return dict(zip(texts, tagger.tag(texts), strict=True))
+def label_preserving(
+    sources: Sequence[Source],
+    extensions: Sequence[Sequence[Extension]],
+    models: KeptModels,
+    rules: BuildRules,
+) -> list[list[Extension]]:
+    """The extensions of each sentence that leave its label right and read well, likeliest first.
+
+    An author wrote what is attested, and annotators accepted what is faultless: only its sentiment
+    is asked about. Of one text from several origins the last counts.
+    """
+    fluent = [
+        list({each.text: each for each in group if _reads_well(each, rules)}.values())
+        for group in extensions
+    ]
+    texts = {source.text for source in sources} | {e.text for group in fluent for e in group}
+    scores = dict(zip(texts, models.scores(texts), strict=True))
+    return [
+        sorted(
+            (e for e in group if distance(scores[source.text], scores[e.text]) <= MAX_SHIFT),
+            key=lambda extension: (-extension.score, extension.text),
+        )
+        for source, group in zip(sources, fluent, strict=True)
+    ]
+
+
+def _reads_well(extension: Extension, rules: BuildRules) -> bool:
+    if not rules.requires_fluency or extension.origin == "attested":
+        return True
+    if extension.id in rules.faultless:
+        return True
+    if extension.score < MIN_SCORE:
+        return False
+    words = extension.inserted
+    if any(subjectivity(word.word) >= MIN_SUBJECTIVITY_OF_OPINIONS for word in words):
+        return False
+    assert extension.parsed is not None
+    tokens, starts = extension.parsed.tokens, {word.start for word in words}
+    return not breaks_grammar(tokens, [n for n, t in enumerate(tokens) if t.start in starts])
 
 
 def _inside(tokens: Sequence[Token], word: InsertedWord) -> list[int]:
@@ -175,7 +220,7 @@ def _with_tags(node: Node, places: Sequence[int], tags: Sequence[str]) -> tuple[
 _PHRASES = frozenset({"ADJP", "ADVP", "NP", "PP", "PRN", "SBAR", "VP", "S"})
 
 
-def _as_parsed(extension: Extension, tokens: Sequence[Token], tree: str) -> Extension | None:
+def _as_parsed(extension: Extension, tokens: tuple[Token, ...], tree: str) -> Extension | None:
     """The extension with the first of its productions that the new parse bears out."""
     words = extension.inserted
     if extension.second is not None:
@@ -184,7 +229,8 @@ def _as_parsed(extension: Extension, tokens: Sequence[Token], tree: str) -> Exte
         words = words[:1]
     for production in (extension.production, *extension.others):
         if _stand(words, production.lhs, tokens, tree):
-            return replace(extension, production=production, others=())
+            parsed = ParsedSentence(extension.text, tokens, tree)
+            return replace(extension, production=production, others=(), parsed=parsed)
     return None
 
 
@@ -203,7 +249,7 @@ def _stand(words: Sequence[InsertedWord], lhs: str, tokens: Sequence[Token], tre
     return True
 
 
-def _grown(base: Source, extension: Extension, tokens: Sequence[Token]) -> Extended | None:
+def _grown(base: Source, extension: Extension, tokens: tuple[Token, ...]) -> Extension | None:
     """The extension with its sentence's tree, grown where its productions say."""
     words, tree = extension.inserted, base.parsed.tree
     many = 1 if extension.second is not None else len(words)
@@ -216,8 +262,8 @@ def _grown(base: Source, extension: Extension, tokens: Sequence[Token]) -> Exten
                 return None
             parts = [part for place, word in some for part in _parts(tokens, word, place)]
             tree = _with_parts(tree, node, production.lhs, parts)
-    parsed = ParsedSentence(extension.text, tuple(tokens), _brackets(tree, count()))
-    return Extended(replace(extension, others=()), parsed)
+    parsed = ParsedSentence(extension.text, tokens, _brackets(tree, count()))
+    return replace(extension, others=(), parsed=parsed)
 
 
 def _that_grows(tree: Node, production: Production, places: Collection[int]) -> Node | None:
@@ -258,52 +304,3 @@ def _with_parts(tree: Node, node: Node, label: str, parts: Sequence[Node]) -> No
 def _brackets(node: Node, numbers: Iterator[int]) -> str:
     inner = [_brackets(child, numbers) for child in node.children] or [str(next(numbers))]
     return f"({node.label} {' '.join(inner)})"
-
-
-def confirmed_in_paper_form(
-    filled: Sequence[tuple[Seed, MaskedSentence, Sequence[Filling]]],
-    forms: Mapping[str, Form],
-    tagger: Tagger,
-    lexicon: Lexicon,
-) -> list[Expansion]:
-    """The suggestions that meet S²LCT's three criteria, and nothing beside them, in their order.
-
-    1. The tagger gives the word, in the filled sentence, the tag of its mask.
-    2. The word is neutral: `Lexicon.is_neutral`.
-    3. The filled sentence still meets its seed's search rule, where the capability keeps it.
-    """
-    candidates: list[tuple[Seed, Extension]] = []
-    for seed, masked, fillings in filled:
-        licence = masked.productions[0]
-        for filling in fillings:
-            text, words = masked.filled(filling.words)
-            longer = Extension(
-                text, words, "masked", licence, filling.score, masked_text=masked.text
-            )
-            candidates.append((seed, longer))
-    tagged = _tagged([extension for _, extension in candidates], tagger)
-    return [
-        Expansion(
-            case_id("expansion", seed.capability, extension.text),
-            seed.id,
-            extension.text,
-            extension.inserted,
-            extension,
-        )
-        for seed, extension in candidates
-        if _meets_criteria(seed, extension, tagged[extension.text], forms[seed.capability], lexicon)
-    ]
-
-
-def _meets_criteria(
-    seed: Seed, extension: Extension, tokens: Sequence[Token], form: Form, lexicon: Lexicon
-) -> bool:
-    by_place = {(token.start, token.end): token for token in tokens}
-    for word in extension.inserted:
-        token = by_place.get((word.start, word.end))
-        if token is None or token.tag != word.tag:
-            return False
-        if not lexicon.is_neutral(word.word, word.tag, token.lemma):
-            return False
-    label = seed.sources[0].sentence.label
-    return still_meets(form, label, ParsedSentence(extension.text, tuple(tokens), ""), lexicon)

@@ -7,11 +7,10 @@ the origin, an extension must have the right tags, be neutral, and be parsed as 
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from s2lct.builder.language.collocations import Collocations
+from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.fluency import clashes
 from s2lct.builder.language.grammar import (
     Node,
@@ -22,123 +21,136 @@ from s2lct.builder.language.grammar import (
     neighbour,
 )
 from s2lct.builder.language.lexicon import Lexicon, fitting_words
-from s2lct.builder.models import MaskedLanguageModel
 from s2lct.builder.records import (
     Extension,
     InsertedWord,
     MaskedSentence,
     Production,
+    Seed,
     Source,
     Token,
     sentence_id,
 )
-from s2lct.builder.stages.mask import Filling, Problem, fill, mask, mask_offset
-from s2lct.builder.stages.reduce import head_of
-from s2lct.plain_text import words
+from s2lct.builder.rules import BuildRules
+from s2lct.builder.stages.mask import Fillings, Problem, fill, mask, mask_offset
+from s2lct.builder.stages.reduce import head_of, paired
+from s2lct.labels import Label
 
-WORDS_OF_A_MASK = 3
-LONGEST_FUNCTION_WORD = 3
-
-ABOUT_GROUPS = words(
-    "african arab asian black catholic christian fat gay hispanic islamic jew jewish latino "
-    "lesbian muslim naked nazi negro nude porn porno queer racial rape sex sexual sexy slave "
-    "transgender white"
-)
-"""Not inserted: a case about a film does not become one about a group of people, or about sex."""
+MAX_WORDS_OF_MASK = 3
+SHORTEST_REPEATED_WORD = 4
+"""Shorter words of a phrase may stand in its sentence, too."""
 
 
-def fitting(
-    mlm: MaskedLanguageModel, tags: Sequence[str], lexicon: Lexicon
-) -> dict[str, frozenset[str]]:
-    """The words for masks that may be inserted with each tag; see `fitting_words`."""
-    words = tuple(mlm.words)
-    return {tag: fitting_words(words, tag, lexicon) - connectives() for tag in tags}
+def sources_of(seeds: Mapping[str, Sequence[Seed]]) -> list[Source]:
+    """The sentences of seeds, of distinct texts, with all attested extensions of a text."""
+    sources: dict[str, Source] = {}
+    for source in (source for group in seeds.values() for seed in group for source in seed.sources):
+        known = sources.get(source.text, source).extensions
+        extensions = tuple(dict.fromkeys((*known, *source.extensions)))
+        sources[source.text] = replace(source, extensions=extensions)
+    return list(sources.values())
+
+
+def extend(
+    sources: Sequence[Source], models: KeptModels, rules: BuildRules
+) -> list[list[Extension]]:
+    """The extensions of each sentence that may stand in cases, not tagged or parsed yet.
+
+    One text may be there from several origins and with several tags for its word: what the tagger
+    and the parser confirm decides.
+
+    Args:
+        sources: the sentences.
+        models: fill masks.
+        rules: of the build.
+    """
+    extended: list[list[Extension]] = []
+    for source, masked in zip(sources, masked_extensions(sources, models, rules), strict=True):
+        phrases = phrase_extensions(source, rules.phrases, rules.barred_words)
+        distinct = {
+            (each.text, each.origin, tuple(word.tag for word in each.inserted)): each
+            for each in (*masked, *phrases, *source.extensions)
+            if each.text != source.text
+        }
+        label = source.sentence.label
+        usable = [each for each in distinct.values() if _may_stand(each, label, rules)]
+        if rules.inserts_in_pairs:
+            usable += [e for e in paired(source.text, usable) if _may_stand(e, label, rules)]
+        extended.append([each for each in usable if each.id in rules.accepted_extensions])
+    return extended
+
+
+def _may_stand(extension: Extension, label: Label, rules: BuildRules) -> bool:
+    part = extension.id, label
+    if part in rules.accepted_parts:
+        return True
+    is_tried = extension.origin != "phrase" and extension.second is None
+    return is_tried and part in rules.undecided_parts
 
 
 def masked_extensions(
-    sources: Sequence[Source],
-    grammar: ReferenceGrammar,
-    fitting: Mapping[str, frozenset[str]],
-    mlm: MaskedLanguageModel,
-    *,
-    tags: Sequence[str],
-    masks: int,
-    masks_per_sentence: int | None,
-    suggestions: int,
-    barred: AbstractSet[str] = ABOUT_GROUPS,
-    collocations: Collocations | None = None,
-    tried: Callable[[str], bool] = lambda text: True,
-    passed: Callable[[str], bool] = lambda text: False,
-    seed: int,
+    sources: Sequence[Source], models: KeptModels, rules: BuildRules
 ) -> list[list[Extension]]:
     """Extensions by the masked language model, the likeliest words of each masked sentence.
 
-    At most ``masks`` texts are drawn a sentence, see `mask`, of those that are to be ``tried``. Of
-    so many ``suggestions`` for a mask `WORDS_OF_A_MASK` are taken, beside those that annotators
-    ``passed``: words that are ``fitting`` for the mask's tag and not ``barred``, and that, by
-    ``collocations`` if they are given, stood beside the words of the sentence before.
+    Of the words suggested for a mask some are taken, beside those that annotators found faultless:
+    words of the mask's tag that stood beside the sentence's words before, as the rules demand.
     """
-    masked = [
-        [
-            each
-            for each in mask(
-                sentence_id(source.text),
-                source.parsed,
-                grammar,
-                most=masks if collocations is None else sys.maxsize,
-                masks_per_sentence=masks_per_sentence,
-                tags=tags,
-                seed=seed,
-            )
-            if tried(each.text)
-        ]
-        for source in sources
-    ]
-
+    words, lexicon = tuple(models.words), Lexicon.load()
+    of_tag = {tag: fitting_words(words, tag, lexicon) - connectives() for tag in rules.mask_tags}
     chosen: dict[Problem, Sequence[frozenset[str]]] = {}
-    for source, of_source in zip(sources, masked, strict=True):
-        for each in of_source:
-            chosen[each.text, each.tags] = [
-                fitting[tag]
-                if collocations is None
-                else fitting[tag] & collocations.fitting(source.parsed.tokens, place, tag)
-                for place, tag in zip(each.places, each.tags, strict=True)
-            ]
-        of_source[:] = [each for each in of_source if all(chosen[each.text, each.tags])][:masks]
-    fillings = fill(
-        [each for of_source in masked for each in of_source],
-        mlm,
-        suggestions=suggestions,
-        fitting=lambda problem, number: chosen[problem][number],
-    )
-    found = iter(fillings)
+    masked: list[list[MaskedSentence]] = []
+    for source in sources:
+        drawn = mask(
+            sentence_id(source.text),
+            source.parsed,
+            ReferenceGrammar.load(),
+            most=rules.masks if rules.collocations is None else None,
+            masks_per_sentence=rules.masks_per_sentence,
+            tags=rules.mask_tags,
+            seed=rules.seed,
+        )
+        drawn = [each for each in drawn if sentence_id(each.text) in rules.worth_processing]
+        for each in drawn:
+            chosen[each.text, each.tags] = _fitting(source, each, of_tag, rules)
+        masked.append([each for each in drawn if all(chosen[each.text, each.tags])][: rules.masks])
+    flat = [each for of_source in masked for each in of_source]
+    fillings = iter(fill(flat, models, fitting=chosen))
     return [
-        [e for each in of_source for e in _filled(source, each, next(found), barred, passed)]
+        [e for each in of_source for e in _filled(source, each, next(fillings), rules)]
         for source, of_source in zip(sources, masked, strict=True)
     ]
 
 
+def _fitting(
+    source: Source, masked: MaskedSentence, of_tag: Mapping[str, frozenset[str]], rules: BuildRules
+) -> list[frozenset[str]]:
+    """The words that each mask of a sentence may be."""
+    if rules.collocations is None:
+        return [of_tag[tag] for tag in masked.tags]
+    return [
+        of_tag[tag] & rules.collocations.fitting(source.parsed.tokens, place, tag)
+        for place, tag in zip(masked.places, masked.tags, strict=True)
+    ]
+
+
 def _filled(
-    source: Source,
-    masked: MaskedSentence,
-    fillings: Sequence[Filling],
-    barred: AbstractSet[str],
-    passed: Callable[[str], bool],
+    source: Source, masked: MaskedSentence, fillings: Fillings, rules: BuildRules
 ) -> Iterator[Extension]:
-    unwanted = _forms(source) | barred
+    unwanted = _forms(source) | rules.barred_words
     taken = 0
-    for filling in fillings:
-        text, inserted = masked.filled(filling.words)
-        if taken >= WORDS_OF_A_MASK and not passed(text):
+    for words, score in fillings:
+        text, inserted = masked.filled(words)
+        if taken >= MAX_WORDS_OF_MASK and sentence_id(text) not in rules.faultless:
             continue
-        if not unwanted.isdisjoint(word.lower() for word in filling.words):
+        if not unwanted.isdisjoint(word.lower() for word in words):
             continue
-        pieces = zip(masked.places, filling.words, strict=True)
+        pieces = zip(masked.places, words, strict=True)
         if any(_clashes(source.parsed.tokens, place, word) for place, word in pieces):
             continue
         taken += 1
         first, *others = masked.productions
-        yield Extension(text, inserted, "masked", first, filling.score, tuple(others))
+        yield Extension(text, inserted, "masked", first, score, tuple(others))
 
 
 def _forms(source: Source) -> set[str]:
@@ -146,39 +158,34 @@ def _forms(source: Source) -> set[str]:
     return {form.lower() for token in source.parsed.tokens for form in (token.text, token.lemma)}
 
 
-def phrase_extensions(
-    source: Source,
-    bank: PhraseBank,
-    grammar: ReferenceGrammar,
-    *,
-    barred: AbstractSet[str] = ABOUT_GROUPS,
-) -> list[Extension]:
+def phrase_extensions(source: Source, bank: PhraseBank, barred: frozenset[str]) -> list[Extension]:
     """Extensions by phrases that reviewers add to the same head at such a place.
 
-    None of them has a word of ``barred``, or one that the sentence has.
+    No phrase has a barred word, or one that the sentence has.
     """
-    forms = _forms(source)
-    tokens = source.parsed.tokens
-    found: list[Extension] = []
+    forms, tokens = _forms(source), source.parsed.tokens
+    extensions: list[Extension] = []
+    if not bank:
+        return extensions
     for node in source.parsed.tree.nodes():
         for number in range(1, len(node.children) + 1):
             place = node.children[number].start if number < len(node.children) else node.end
-            for phrase, production in _phrases_at(tokens, node, number, bank, grammar):
+            for phrase, production in _phrases_at(tokens, node, number, bank):
                 words = phrase.text.lower().replace(",", " ").split()
                 if " ".join(words) in connectives() or not barred.isdisjoint(words):
                     continue
-                if any(word in forms and len(word) > LONGEST_FUNCTION_WORD for word in words):
+                if any(word in forms and len(word) >= SHORTEST_REPEATED_WORD for word in words):
                     continue
                 if extension := _with_phrase(source, place, phrase, production):
-                    found.append(extension)
-    return found
+                    extensions.append(extension)
+    return extensions
 
 
 def _phrases_at(
-    tokens: Sequence[Token], node: Node, number: int, bank: PhraseBank, grammar: ReferenceGrammar
+    tokens: Sequence[Token], node: Node, number: int, bank: PhraseBank
 ) -> Iterator[tuple[Phrase, Production]]:
     """The phrases that stand on a head before child ``number``, and that the grammar licenses."""
-    labels = node.child_labels
+    grammar, labels = ReferenceGrammar.load(), node.child_labels
     left, heads = labels[number - 1], _heads_at(tokens, node, number)
     licensed: dict[tuple[str, bool], Production | None] = {}
     found = {head: bank.get((node.label, neighbour(left), head or ""), ()) for head in heads}

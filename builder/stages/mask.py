@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache, lru_cache, partial
-from typing import NamedTuple
+from typing import Protocol
 
 from s2lct.builder.language.grammar import ReferenceGrammar, Rule
-from s2lct.builder.models import MaskedLanguageModel
+from s2lct.builder.models import Words
 from s2lct.builder.models.masked_lm import SCORE_DIGITS
 from s2lct.builder.records import MASK, MaskedSentence, ParsedSentence, Production, Token
 from s2lct.identity import rng_for
@@ -29,13 +29,13 @@ def mask(
     parsed: ParsedSentence,
     grammar: ReferenceGrammar,
     *,
-    most: int,
+    most: int | None,
     masks_per_sentence: int | None,
     tags: Collection[str],
     seed: int,
     paper: bool = False,
 ) -> list[MaskedSentence]:
-    """Draw masked sentences of a sentence, at ``most`` so many (the paper's k), all distinct.
+    """Draw masked sentences of a sentence, ``most`` of them (the paper's k), all distinct.
 
     In ``paper`` form, as Algorithm 1 has it, every candidate is drawn alike, with masks wherever
     there is room; else in proportion to the production's probability, and only where a word reads
@@ -130,55 +130,66 @@ def _is_of(token: Token, characters: frozenset[str]) -> bool:
     return all(character in characters for character in token.text)
 
 
-class Filling(NamedTuple):
-    """Words for the first masks of a text, and their summed log probability."""
+Fillings = list[tuple[tuple[str, ...], float]]
+"""Words for the masks of a text with their mean log probability, each given those to its left."""
 
-    words: tuple[str, ...]
-    total: float
 
-    @property
-    def score(self) -> float:
-        """The mean log probability of its words, each given the text and the words to its left."""
-        return round(self.total / len(self.words), SCORE_DIGITS)
+class FillsMasks(Protocol):
+    """A masked language model, or what asks one; see `MaskedLanguageModel.suggest`."""
+
+    def suggest(
+        self,
+        texts: Sequence[str],
+        top: int,
+        among: Sequence[frozenset[str] | None] | None = None,
+    ) -> list[Words]:
+        """The likeliest words for the first mask of each text."""
 
 
 def fill(
     masked: Sequence[MaskedSentence],
-    model: MaskedLanguageModel,
+    model: FillsMasks,
     *,
     suggestions: int = SUGGESTIONS,
-    fitting: Callable[[Problem, int], frozenset[str]] | None = None,
-) -> list[list[Filling]]:
+    fitting: Mapping[Problem, Sequence[frozenset[str]]] | None = None,
+) -> list[Fillings]:
     """The fillings of every masked sentence, best first; equal sentences are filled once.
 
-    Several masks are filled together from left to right: the best `BEAM` partial fillings are
-    kept at each mask, and the last mask gives ``suggestions`` in all. ``fitting`` has the words to
-    choose from for a masked text's mask by its number; None chooses from all.
+    Several masks are filled from left to right: the best `BEAM` partial fillings are kept at each
+    mask, and the last mask gives ``suggestions`` in all.
+
+    Args:
+        masked: the sentences.
+        model: suggests words.
+        suggestions: most fillings of a sentence.
+        fitting: for each sentence, the words that each mask may be; None for any word.
     """
     problems = [(each.text, each.tags) for each in masked]
-    beams = {problem: [Filling((), 0.0)] for problem in problems}
+    # Words so far, with the sum of their log probabilities.
+    beams: dict[Problem, Fillings] = {problem: [((), 0.0)] for problem in problems}
     unfinished = list(beams)
     while unfinished:
-        requests = [(problem, filling) for problem in unfinished for filling in beams[problem]]
-        texts = [_with_words(problem[0], filling.words) for problem, filling in requests]
-        chosen = [fitting(each, len(known.words)) for each, known in requests] if fitting else None
-        answers = model.suggest(texts, suggestions, chosen)
-        grown: dict[Problem, list[Filling]] = {problem: [] for problem in unfinished}
-        for (problem, filling), answer in zip(requests, answers, strict=True):
-            grown[problem] += [
-                Filling((*filling.words, word), filling.total + score) for word, score in answer
-            ]
+        requests = [(problem, *filling) for problem in unfinished for filling in beams[problem]]
+        texts = [_with_words(problem[0], words) for problem, words, _ in requests]
+        among = (
+            [fitting[problem][len(words)] for problem, words, _ in requests] if fitting else None
+        )
+        answers = model.suggest(texts, suggestions, among)
+        grown: dict[Problem, Fillings] = {problem: [] for problem in unfinished}
+        for (problem, words, total), answer in zip(requests, answers, strict=True):
+            grown[problem] += [((*words, word), total + score) for word, score in answer]
         unfinished = []
         for problem, fillings in grown.items():
             if len(beams[problem]) > 1:  # one answer is sorted already
-                fillings.sort(
-                    key=lambda filling: (-round(filling.total, SCORE_DIGITS), filling.words)
-                )
-            finished = not fillings or len(fillings[0].words) == len(problem[1])
+                fillings.sort(key=lambda filling: (-round(filling[1], SCORE_DIGITS), filling[0]))
+            finished = not fillings or len(fillings[0][0]) == len(problem[1])
             beams[problem] = fillings[: suggestions if finished else BEAM]
             if not finished:
                 unfinished.append(problem)
-    return [beams[problem] for problem in problems]
+    return [
+        [(words, round(total / len(words), SCORE_DIGITS)) for words, total in beams[problem]]
+        for problem in problems
+    ]
 
 
 def _with_words(text: str, words: Sequence[str]) -> str:

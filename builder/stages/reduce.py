@@ -81,7 +81,7 @@ def reductions(
     lexicon: Lexicon,
     attached: Mapping[Attachment, float],
     *,
-    of_others: bool = False,
+    keeps_complements: bool = False,
 ) -> list[Reduction]:
     """Every way to shorten a sentence by one neutral modifier or adjunct.
 
@@ -91,7 +91,7 @@ def reductions(
         lexicon: says what is neutral.
         attached: in what share of a head's occurrences a phrase that begins with a word hangs on
             it; those of which it has many are its complements, which stay.
-        of_others: whether nobody may read what is left: then verbs and nouns keep more.
+        keeps_complements: whether verbs and nouns keep all that they may need.
     """
 
     def is_neutral(part: Sequence[Token]) -> bool:
@@ -104,7 +104,7 @@ def reductions(
                 continue
             if _stays(sentence.tokens, node, number, attached):
                 continue
-            if of_others and _is_needed(sentence.tokens, node, number):
+            if keeps_complements and _is_needed(sentence.tokens, node, number):
                 continue
             if not is_neutral(sentence.tokens[child.start : child.end]):
                 continue
@@ -308,7 +308,7 @@ def shortened(
     lexicon: Lexicon,
     attached: Mapping[Attachment, float],
     *,
-    of_others: bool = False,
+    keeps_complements: bool = False,
 ) -> dict[str, tuple[Extension, ...]]:
     """Shorter forms of an author's sentence, the shortest first, each with what extends it.
 
@@ -317,7 +317,9 @@ def shortened(
     """
     found = [
         reduction
-        for reduction in reductions(sentence, grammar, lexicon, attached, of_others=of_others)
+        for reduction in reductions(
+            sentence, grammar, lexicon, attached, keeps_complements=keeps_complements
+        )
         if not reduction.first or reduction.removed.strip(", ").lower() not in connectives()
     ]
     parts = sorted(found, key=lambda reduction: reduction.first)

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.fluency import clashes
-from s2lct.builder.language.lexicon import OPINIONATED, Lexicon, Scores, scores
+from s2lct.builder.language.lexicon import OPINIONATED, Lexicon, Scores
 from s2lct.builder.language.operations import things
-from s2lct.builder.models import MaskedLanguageModel, Tagger
 from s2lct.builder.records import MASK, Expansion, ParsedSentence, Source, Token
-from s2lct.builder.stages.extend import ABOUT_GROUPS
+from s2lct.builder.rules import ABOUT_GROUPS
 from s2lct.identity import shuffle_key
 from s2lct.labels import Label
 
@@ -47,27 +47,26 @@ class Place:
     label: Label
 
 
-def place_in(
-    source: Source, lexicon: Lexicon, scored: Scores = scores, *, annotated: bool = False
-) -> Place | None:
+def place_in(source: Source, models: KeptModels, *, anywhere: bool = False) -> Place | None:
     """Where a word changes a sentence's sentiment, if there is one such place.
 
     In a sentence with a sentiment it is its one opinion, an adjective; in a neutral one it is
     before the noun for what the review speaks of ("the story", "this is a story"), or instead of
-    the adjective there. Where annotators read what becomes of it, other adjectives that say little
-    may stand beside the opinion, and the noun may be any.
+    the adjective there. If it may be ``anywhere``, other adjectives that say little may stand
+    beside the opinion, and the noun may be any.
     """
+    lexicon = Lexicon.load()
     tokens, label = source.parsed.tokens, source.sentence.label
     if label != "neutral":
-        return _opinion_in(tokens, lexicon, label, scored if annotated else None)
+        return _opinion_in(tokens, lexicon, label, models.scores if anywhere else None)
     wanted: tuple[Label, ...] = ("negative", "positive")
     toward = min(wanted, key=lambda each: shuffle_key(0, "reword", source.text, each))
     for n in range(1, len(tokens)):
         before = tokens[n - 1]
-        if not annotated and before.tag not in _BEFORE_ITS_SUBJECT and before.lemma != "be":
+        if not anywhere and before.tag not in _BEFORE_ITS_SUBJECT and before.lemma != "be":
             break
         behind = tokens[n + 1].tag if n + 1 < len(tokens) else ""
-        is_thing = annotated or tokens[n].lemma.lower() in things()
+        is_thing = anywhere or tokens[n].lemma.lower() in things()
         if tokens[n].tag == "NN" and is_thing and behind[:2] not in ("NN", "PO"):
             if before.tag == "JJ":
                 return Place(n - 1, True, toward)
@@ -94,13 +93,9 @@ def _opinion_in(
     return Place(number, True, toward) if tokens[number].tag == "JJ" else None
 
 
-def evaluations(
-    mlm: MaskedLanguageModel,
-    lexicon: Lexicon,
-    scored: Scores = scores,
-) -> Mapping[Label, frozenset[str]]:
+def evaluations(models: KeptModels, lexicon: Lexicon) -> Mapping[Label, frozenset[str]]:
     """Adjectives that say how good something is, by the lexicon, two scorers and reviewers."""
-    known = {word: lexicon.score(word, "adj") or 0.0 for word in mlm.words}
+    known = {word: lexicon.score(word, "adj") or 0.0 for word in models.words}
     signs = {
         word: 1 if score > 0 else -1
         for word, score in known.items()
@@ -108,12 +103,12 @@ def evaluations(
     }
     found = {
         word: sign
-        for (word, sign), each in zip(signs.items(), scored(signs), strict=True)
+        for (word, sign), each in zip(signs.items(), models.scores(signs), strict=True)
         if all(sign * score >= _LEAST_SCORED for score in each)
     }
     among = frozenset(found)
     texts = [_EXCLAMATION, *(text for frame in _FRAMES for text in frame)]
-    said, *likely = [dict(each) for each in mlm.suggest(texts, len(among), [among] * len(texts))]
+    said, *likely = [dict(each) for each in models.suggest(texts, len(among), [among] * len(texts))]
     leaning = {
         word: sum(
             praise.get(word, _NEVER_LIKELY) - blame.get(word, _NEVER_LIKELY)
@@ -149,14 +144,13 @@ def reworded(parsed: ParsedSentence, place: Place, word: str) -> ParsedSentence:
 
 def words_for(
     asked: Sequence[tuple[Source, Place]],
-    mlm: MaskedLanguageModel,
-    tagger: Tagger,
+    models: KeptModels,
     words: Mapping[Label, frozenset[str]],
 ) -> list[str | None]:
     """A word for each place; None where none fits."""
     masked = [reworded(source.parsed, place, MASK).text for source, place in asked]
     among = [words[place.label] for _, place in asked]
-    proposed = mlm.suggest(masked, _PROPOSED, among)
+    proposed = models.suggest(masked, _PROPOSED, among)
     tried: list[tuple[int, str, ParsedSentence]] = []
     for number, ((source, place), found) in enumerate(zip(asked, proposed, strict=True)):
         tokens = source.parsed.tokens
@@ -167,7 +161,7 @@ def words_for(
             if not clashes(left, word) and word not in taken:
                 tried.append((number, word, reworded(source.parsed, place, word)))
     chosen: dict[int, str] = {}
-    tagged = tagger.tag([parsed.text for _, _, parsed in tried])
+    tagged = models.tag([parsed.text for _, _, parsed in tried])
     for (number, word, parsed), tokens in zip(tried, tagged, strict=True):
         if [each.tag for each in tokens] == [each.tag for each in parsed.tokens]:
             chosen.setdefault(number, word)
@@ -176,7 +170,7 @@ def words_for(
 
 def as_reworded(expansion: Expansion, place: Place, word: str) -> Expansion | None:
     """An expansion of the sentence with a word in a place of the sentence that it extends."""
-    extended, extension = expansion.extended, expansion.extension
+    extension, extended = expansion.extension, expansion.extension.parsed
     if extended is None:
         return None
     own = [
@@ -194,5 +188,5 @@ def as_reworded(expansion: Expansion, place: Place, word: str) -> Expansion | No
         replace(each, start=each.start + by, end=each.end + by) if each.start >= at else each
         for each in extension.inserted
     )
-    longer_extension = replace(extension, text=longer.text, inserted=inserted)
-    return replace(expansion, extension=longer_extension, extended=longer)
+    longer_extension = replace(extension, text=longer.text, inserted=inserted, parsed=longer)
+    return replace(expansion, extension=longer_extension)

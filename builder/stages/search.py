@@ -7,17 +7,15 @@ lexicon, rules on syntax a parse tree; the cheap ones are decided first.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from s2lct.builder.capabilities.schema import Form, SearchRule, WordClass
 from s2lct.builder.language.grammar import Node
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.models import ConstituencyParser, Tagger
 from s2lct.builder.records import ParsedSentence, Sentence, Token
 from s2lct.identity import shuffle_key
 from s2lct.labels import Label
 
-DRAWN_AT_ONCE = 256
 MOST_CHARACTERS = 1_000
 """Of a sentence that a rule may accept: no pattern of a capability file sees a longer one."""
 _SUBJECTS = frozenset({"NP", "SBAR", "S"})
@@ -48,64 +46,35 @@ def candidates(
     )
 
 
-def that_meet(
+def matches(
     sentences: Sequence[Sentence],
+    tokens: Mapping[str, Sequence[Token]],
     rules: Sequence[SearchRule],
-    tagger: Tagger,
-    parser: ConstituencyParser,
     lexicon: Lexicon,
-    *,
-    parsed: bool,
-) -> list[tuple[Sentence, ParsedSentence | None]]:
-    """Sentences that meet one of a slot's rules, in their order.
+) -> list[tuple[Sentence, SearchRule]]:
+    """Sentences that meet one of a slot's rules, as far as no tree is needed, with the rule.
 
-    If they are to be ``parsed``, those that cannot be are left out; else only those are parsed
-    whose rule asks for a tree.
+    Args:
+        sentences: of a corpus.
+        tokens: of each, by its text.
+        rules: of the slot; the first that a sentence meets counts.
+        lexicon: says what words mean.
     """
-    found: list[tuple[Sentence, tuple[Token, ...], SearchRule]] = []
-    tagged = tagger.tag([sentence.text for sentence in sentences])
-    for sentence, tokens in zip(sentences, tagged, strict=True):
-        rule = next((r for r in rules if meets_words(sentence, tokens, r, lexicon)), None)
-        if rule is not None:
-            found.append((sentence, tokens, rule))
-    trees = iter(parser.parse([words for _, words, rule in found if parsed or rule.complete]))
-    met: list[tuple[Sentence, ParsedSentence | None]] = []
-    for sentence, tokens, rule in found:
-        if not (parsed or rule.complete):
-            met.append((sentence, None))
-        elif (tree := next(trees)) is not None:
-            whole = ParsedSentence(sentence.text, tokens, tree)
-            if not rule.complete or is_complete_sentence(whole):
-                met.append((sentence, whole))
-    return met
-
-
-def draw(
-    sentences: Sequence[Sentence],
-    rules: Sequence[SearchRule],
-    tagger: Tagger,
-    parser: ConstituencyParser,
-    lexicon: Lexicon,
-    *,
-    most: int,
-    seed: int,
-) -> list[Sentence]:
-    """The first ``most`` sentences of a corpus that meet one of a slot's rules."""
-    ordered = candidates(sentences, rules, seed)
-    taken: list[Sentence] = []
-    for start in range(0, len(ordered), DRAWN_AT_ONCE):
-        if len(taken) >= most:
-            break
-        batch = ordered[start : start + DRAWN_AT_ONCE]
-        met = that_meet(batch, rules, tagger, parser, lexicon, parsed=False)
-        taken += [sentence for sentence, _ in met]
-    return taken[:most]
+    return [
+        (sentence, rule)
+        for sentence in sentences
+        if (
+            rule := next(
+                (r for r in rules if meets_words(sentence, tokens[sentence.text], r, lexicon)), None
+            )
+        )
+    ]
 
 
 def still_meets(form: Form, label: Label, parsed: ParsedSentence, lexicon: Lexicon) -> bool:
     """Whether what was made of a sentence of that label still meets the rule that found it.
 
-    So it is where the capability does not ask for it. The tree is not looked at.
+    Only some capabilities ask for it. The tree is not looked at.
     """
     if not form.keep_search_rule:
         return True

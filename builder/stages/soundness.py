@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language import listed
 from s2lct.builder.language.fluency import proper_words
 from s2lct.builder.language.grammar import Node, ReferenceGrammar, connectives
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.records import ParsedSentence, Token
+from s2lct.builder.records import ParsedSentence, Source, Token
 from s2lct.builder.stages.search import is_complete_sentence
 from s2lct.labels import Label
 from s2lct.plain_text import words
@@ -25,6 +26,14 @@ _OF_PLURALS = words("are were have do")
 _AMOUNTS = words("lot number rest majority couple variety half bunch plenty range kind sort series")
 _SINGULAR_PRONOUNS = words("he she it this that")
 _PLURAL_PRONOUNS = words("they we you these those")
+
+
+def sound_sources(sources: Sequence[Source], models: KeptModels) -> set[Source]:
+    """The sentences that show by themselves that they are sound and their label is right."""
+    grammar = ReferenceGrammar.load()
+    sound = [each for each in sources if is_sound(each.parsed, each.sentence.label, grammar)]
+    opinions = models.opinions([source.text for source in sound])
+    return {each for each in sound if opinions[each.text].bears_out(each.sentence.label)}
 
 
 def is_sound(parsed: ParsedSentence, label: Label, grammar: ReferenceGrammar) -> bool:

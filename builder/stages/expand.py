@@ -1,0 +1,67 @@
+"""Expand: seeds with an extension in place of the sentence that it extends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from s2lct.builder.capabilities.schema import Form
+from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.language.reach import is_negative
+from s2lct.builder.records import Expansion, Extension, Seed
+from s2lct.builder.rules import BuildRules
+from s2lct.builder.stages.compose import expansion_of
+from s2lct.builder.stages.search import still_meets
+
+
+def expand(
+    seeds: Mapping[str, Sequence[Seed]],
+    extensions: Mapping[str, Sequence[Extension]],
+    forms: Mapping[str, Form],
+    rules: BuildRules,
+) -> list[Expansion]:
+    """The expansions of seeds, of distinct texts within a capability.
+
+    Args:
+        seeds: of each capability, by its id.
+        extensions: of sentences, by text, the likeliest first.
+        forms: of each capability.
+        rules: of the build.
+    """
+    taken = {(seed.capability, seed.text) for group in seeds.values() for seed in group}
+    expansions: list[Expansion] = []
+    for seed in (seed for group in seeds.values() for seed in group):
+        form, is_negated = forms[seed.capability], is_negative(seed.template)
+        for slot, source in zip(seed.slots, seed.sources, strict=True):
+            # The author of another sentence with this shorter form wrote other attested words.
+            own = {extension.text for extension in source.extensions}
+            for extension in _likeliest(extensions.get(source.text, ()), rules):
+                if (
+                    (extension.origin == "attested" and extension.text not in own)
+                    or (is_negated and shuns_negation(extension, rules))
+                    or extension.parsed is None
+                    or not still_meets(
+                        form, source.sentence.label, extension.parsed, Lexicon.load()
+                    )
+                ):
+                    continue
+                expansion = expansion_of(seed, slot, extension)
+                if expansion and (seed.capability, expansion.text) not in taken:
+                    taken.add((seed.capability, expansion.text))
+                    expansions.append(expansion)
+    return expansions
+
+
+def shuns_negation(extension: Extension, rules: BuildRules) -> bool:
+    """Whether a word of an extension stands under no negation: *some*."""
+    words = (word for part in extension.inserted for word in part.word.lower().split())
+    return not rules.shunned_by_negation.isdisjoint(words)
+
+
+def _likeliest(extensions: Iterable[Extension], rules: BuildRules) -> Iterator[Extension]:
+    """As many as the rules allow, and all that annotators found faultless."""
+    number = 0
+    for extension in extensions:
+        is_faultless = extension.id in rules.faultless
+        number += not is_faultless
+        if is_faultless or number <= rules.max_extensions:
+            yield extension

@@ -1,0 +1,71 @@
+"""Keep: the cases and contrasts that annotators accepted, or, without annotators, all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from s2lct.builder.annotations import Annotations
+from s2lct.builder.records import Case, Expansion, Family, Seed, sentence_id
+from s2lct.builder.stages.compose import Stream
+
+
+def keep_seeds(streams: Iterable[Stream], annotations: Annotations) -> list[Stream]:
+    """The seeds that may be published; of a bare sentence, annotators read the sentence."""
+
+    def is_kept(seed: Seed) -> bool:
+        id = seed.id if seed.template else sentence_id(seed.text)
+        return annotations.accepts(id, seed.labels)
+
+    return [
+        [kept for wordings in stream if (kept := [seed for seed in wordings if is_kept(seed)])]
+        for stream in streams
+    ]
+
+
+def keep_expansions(
+    expansions: Iterable[Expansion],
+    seeds: Mapping[str, Sequence[Seed]],
+    annotations: Annotations,
+) -> list[Expansion]:
+    """The expansions that may be published."""
+    labels = {seed.id: seed.labels for group in seeds.values() for seed in group}
+    return [each for each in expansions if annotations.accepts(each.id, labels[each.seed_id])]
+
+
+def families_of(
+    seeds: Sequence[Seed],
+    expansions: Mapping[str, Sequence[Expansion]],
+    contrasts: Mapping[str, Case],
+    annotations: Annotations,
+) -> list[Family]:
+    """The families of a capability's seeds, with the contrasts that may be published.
+
+    A contrast whose text is there already is left out. Without its seed's contrast no expansion has
+    one.
+
+    Args:
+        seeds: of the capability.
+        expansions: of each seed, by its id.
+        contrasts: of cases, by their ids.
+        annotations: decide.
+    """
+    families = [Family(seed, tuple(expansions[seed.id])) for seed in seeds]
+    taken = {case.text for family in families for case in family.cases}
+    for number, family in enumerate(families):
+        kept: dict[str, Case] = {}
+        opposite = contrasts.get(family.seed.id)
+        labels = opposite.labels if isinstance(opposite, Seed) else ()
+        for case in family.cases:
+            contrast = contrasts.get(case.id)
+            if (
+                contrast is not None
+                and contrast.text not in taken
+                and annotations.accepts(contrast.id, labels)
+            ):
+                taken.add(contrast.text)
+                kept[case.id] = contrast
+            elif case is family.seed:
+                break
+        families[number] = replace(family, contrasts=kept)
+    return families

@@ -1,0 +1,39 @@
+"""What stages of a build are given: rules, and models whose answers are kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from s2lct.builder.annotations import Annotations
+from s2lct.builder.config import BuildConfig
+from s2lct.builder.domains import load_domain
+from s2lct.builder.kept_models import KeptModels, LoadedModels
+from s2lct.builder.models import EMBEDDED
+from s2lct.builder.rules import AllBut, BuildRules, annotated_rules, unread_rules
+from s2lct.cache import Cache
+from s2lct.engines import InProcess
+
+
+def rules_for(annotations: Annotations | None = None, **changes: Any) -> BuildRules:
+    """The rules of a build of the embedded corpus, with some changes."""
+    config = BuildConfig.checked(out="out")
+    of_build = config, load_domain(config.domain), ()
+    if annotations is None:
+        return replace(unread_rules(*of_build), **changes)
+    return replace(annotated_rules(*of_build, annotations), **changes)
+
+
+def accepting_rules(**changes: Any) -> BuildRules:
+    """The rules of a build for which annotators accepted everything."""
+    everything: dict[str, Any] = {
+        "accepted_parts": AllBut(),
+        "annotations": Annotations(accepts_undecided=True),
+    }
+    return replace(rules_for(Annotations()), **(everything | changes))
+
+
+def models() -> KeptModels:
+    """The embedded models, or the stubs that stand for them."""
+    loaded = LoadedModels(EMBEDDED, EMBEDDED, EMBEDDED)
+    return KeptModels(loaded, InProcess(loaded), Cache())
