@@ -137,15 +137,13 @@ def page(sections: dict[str, Sequence[Figure]]) -> str:
         "",
         "    python benchmarks/speed.py --sst PATH",
         "",
-        "Each figure is the median of its rounds, beside it the spread: how far the middle half of "
-        "the rounds lie",
-        "apart, of three rounds how far all do. A ratio compares two things measured in turn "
-        "within each round.",
+        "Each figure is the median of its rounds. Beside it stands the spread: how far "
+        "the middle half of the rounds lie apart,",
+        "or of three rounds all. A ratio compares two things measured in turn within each round.",
         "",
-        "The builds of the default corpus and of SST stand on an index that ships with the "
-        "annotations: sentences of which",
-        "nothing passed are never tagged or parsed. A corpus that nobody read has no index, and "
-        "takes longer for as many seeds.",
+        "The default corpus and SST ship with an index of their annotated sentences, so "
+        "a build skips the others. A corpus of your own has",
+        "none, and takes longer for as many seeds.",
     ]
     for title, figures in sections.items():
         lines += ["", f"## {title}", "", "| | median | spread | asked |", "|---|--:|--:|---|"]
