@@ -1,4 +1,4 @@
-"""Commands: functions whose annotations say what is asked, and what arguments must be."""
+"""Commands: functions whose annotations declare the options and what values are valid."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ Result = TypeVar("Result")
 
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-"""Not nothing, such as 0.25."""
 RandomSeed = Annotated[int, Field(ge=0, lt=2**32)]
-"""What every library takes."""
+"""A seed that every library takes."""
 
 CLASSES, RUNNING, CASES, WHERE = "What answers mean", "Running", "Which cases", "Where it runs"
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda …", rich_help_panel=RUNNING)]
@@ -50,30 +49,30 @@ EngineName = Annotated[
 
 
 def command(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Have a function check its arguments: the same on a command line and in Python.
+    """Decorate a function to check its arguments, on a command line and in Python alike.
 
-    Each parameter is annotated with its type, ranges as pydantic has them, and ``typer.Option`` or
-    ``typer.Argument`` with the help. A path may be given as a str, a list as a tuple.
+    Each parameter is annotated with its type, pydantic's constraints, and ``typer.Option`` or
+    ``typer.Argument`` with the help. A path may be given as a str, and a list as a tuple.
 
     Raises:
-        OptionError: when it is called with an argument that its parameter cannot have.
+        OptionError: when the function is called with an invalid argument.
     """
-    function.__annotations__.pop("return", None)  # may be imported for type checkers alone
+    function.__annotations__.pop("return", None)  # may be imported only for type checking
     signature = inspect.signature(function)
 
     @cache
     def arguments() -> type[BaseModel]:
         hints = get_type_hints(function, include_extras=True)
         fields: dict[str, Any] = {
-            name: (hints[name], ... if each.default is each.empty else each.default)
-            for name, each in signature.parameters.items()
+            name: (hints[name], ... if parameter.default is parameter.empty else parameter.default)
+            for name, parameter in signature.parameters.items()
         }
         config = ConfigDict(arbitrary_types_allowed=True, protected_namespaces=())
         return create_model(function.__name__, __config__=config, **fields)
 
     @wraps(function)
-    def call(*given: Parameters.args, **named: Parameters.kwargs) -> Result:
-        bound = signature.bind(*given, **named)
+    def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        bound = signature.bind(*args, **kwargs)
         try:
             checked = arguments().model_validate(bound.arguments)
         except ValidationError as error:
@@ -85,14 +84,14 @@ def command(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
 
 
 def option_error(error: ValidationError) -> OptionError:
-    """What pydantic found, by the names that options have on a command line."""
+    """Pydantic's error as one that names the options of the command line."""
 
-    def described(fault: ErrorDetails) -> str:
+    def with_option(fault: ErrorDetails) -> str:
         name, *inside = map(str, fault["loc"] or ("",))
         flag = ".".join([f"--{name.replace('_', '-')}", *inside])
         problem = fault["msg"].removeprefix("Value error, ")
         return f"{flag}: {problem}" if name else problem
 
     return OptionError(
-        "; ".join(map(described, error.errors())), hint="give each option a value that it can have"
+        "; ".join(map(with_option, error.errors())), hint="give each option a valid value"
     )

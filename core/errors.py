@@ -1,4 +1,4 @@
-"""Errors that a user can mend: each names what is wrong and what to do."""
+"""Errors that a user can fix: each says what is wrong and what to do about it."""
 
 from __future__ import annotations
 
@@ -8,48 +8,45 @@ from importlib.util import find_spec
 
 from s2lct.hub_calls import without_token
 
-LONGEST_MESSAGE = 4_000
-"""In characters: a file of others may have names of millions."""
+MAX_MESSAGE_CHARACTERS = 4_000
+"""Longer messages are cut: a stranger's file may have names of a million characters."""
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= LONGEST_MESSAGE else text[:LONGEST_MESSAGE] + "…"
+    return text if len(text) <= MAX_MESSAGE_CHARACTERS else text[:MAX_MESSAGE_CHARACTERS] + "…"
 
 
 class S2lctError(Exception):
-    """Something that the user can mend.
-
-    What files, servers and libraries said stands in many of them: at most `LONGEST_MESSAGE`
-    characters, and no token.
+    """Something that the user can fix; problem and hint are cut, and tokens in them hidden.
 
     Attributes:
         problem: what is wrong, naming the file, row or option.
         hint: what to do about it.
-        exit_status: with which a command ends that it stops.
+        exit_status: of a command that ends with this error.
     """
 
     exit_status = 1
 
     def __init__(self, problem: str, hint: str) -> None:
         self.problem, self.hint = (_shortened(without_token(text)) for text in (problem, hint))
-        super().__init__(self.problem, self.hint)  # what it is pickled with, too
+        super().__init__(self.problem, self.hint)  # both are needed to unpickle it
 
     def __str__(self) -> str:
         return f"{self.problem}\n  → {self.hint}"
 
 
 class OptionError(S2lctError):
-    """An option is missing or has a value that it cannot have."""
+    """An option is missing or has an invalid value."""
 
     exit_status = 2
 
 
 class CorpusError(S2lctError):
-    """A corpus cannot be read, or holds nothing usable."""
+    """A corpus cannot be read, or holds no usable sentence."""
 
 
 class CapabilityError(S2lctError):
-    """A capability's specification is wrong, or its name is unknown."""
+    """A capability's definition is wrong, or its name is unknown."""
 
 
 class ModelError(S2lctError):
@@ -57,11 +54,11 @@ class ModelError(S2lctError):
 
 
 class BuildError(S2lctError):
-    """A build cannot start, go on or finish."""
+    """A build cannot start or finish."""
 
 
 class OutputError(S2lctError):
-    """Nothing can be written where something was asked for."""
+    """An output cannot be written where the user wants it."""
 
 
 class ScoringError(S2lctError):
@@ -69,11 +66,11 @@ class ScoringError(S2lctError):
 
 
 class SuiteError(ScoringError):
-    """A folder is not a suite, or its files do not fit together."""
+    """A folder is no suite, or its files contradict each other."""
 
 
 class AnnotationError(S2lctError):
-    """A filled-in form cannot be read, or holds something that is no answer."""
+    """A filled-in form cannot be read, or holds an invalid answer."""
 
 
 class AnalysisError(S2lctError):
@@ -89,38 +86,33 @@ class MissingPackageError(S2lctError):
 
 
 class S2lctWarning(UserWarning):
-    """Something that a user may want to know, and that stops nothing; no longer than an error."""
+    """Something that a user should know and that stops nothing; long messages are cut."""
 
     def __init__(self, message: str) -> None:
         super().__init__(_shortened(message))
 
 
-_PACKAGES = {"sklearn": "scikit-learn"}
-"""Packages that are called otherwise than their modules."""
+_PACKAGE_OF_MODULE = {"sklearn": "scikit-learn"}
 
 
 def extra_of(module: str) -> str | None:
-    """The extra that brings a module such as ``matplotlib.pyplot``; None if no extra brings it."""
+    """The extra of s2lct that installs a module such as ``matplotlib.pyplot``; None for none."""
     name = module.partition(".")[0]
-    package = re.escape(_PACKAGES.get(name, name)).replace("_", "[_-]")
+    package = re.escape(_PACKAGE_OF_MODULE.get(name, name)).replace("_", "[_-]")
     extra = rf"{package or '-'}\b.*\bextra *== *.(?!dev\b)([\w-]+)"
-    found = (re.match(extra, line, re.IGNORECASE) for line in requires("s2lct") or [])
-    return next((match[1] for match in found if match), None)
+    matches = (re.match(extra, line, re.IGNORECASE) for line in requires("s2lct") or [])
+    return next((match[1] for match in matches if match), None)
 
 
 def missing_package(name: str) -> MissingPackageError:
-    """What to say of a package that an extra brings and that is not installed."""
+    """The error for a package of an extra that is not installed."""
     return MissingPackageError(
         f"the package {name} is not installed", hint=f'pip install "s2lct[{extra_of(name)}]"'
     )
 
 
 def require(*packages: str) -> None:
-    """Called before anything is computed that needs packages which only extras bring.
-
-    Raises:
-        MissingPackageError: one is not installed.
-    """
+    """Raise a `MissingPackageError` if one of these packages of extras is not installed."""
     for package in packages:
         if find_spec(package) is None:
             raise missing_package(package)

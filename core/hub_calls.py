@@ -1,4 +1,4 @@
-"""Asking a Hub: no code of a stranger's is run, and no token gets into a message."""
+"""Requests to a Hub: no downloaded code is run, and no token gets into a message."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from typing import Any
 from s2lct.plain_text import plain
 
 HUB = "hf:"
-"""Before a name it says that a repository of the Hub is meant."""
+"""Prefix of names that mean a repository of the Hub."""
 _TOKEN = re.compile(r"\b(?:hf_|api_org_)[A-Za-z0-9]{16,}|\bsk-[\w-]{16,}", re.ASCII)
-"""Of the Hub, and keys of servers that call theirs as OpenAI does."""
+"""Tokens of the Hub, and keys that look like OpenAI's."""
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(@[\w./-]+)?", re.ASCII)
 _HUB_ID_WITHOUT_OWNER = re.compile(r"[A-Za-z0-9][\w.-]*(@[\w./-]+)?", re.ASCII)
-_HIDDEN = "hf_…"
-_LONGEST = 200
-_SHORTEST = 8
+_HIDDEN_TOKEN = "hf_…"
+_MAX_REASON_CHARACTERS = 200
+_MIN_TOKEN_CHARACTERS = 8
 
 
 def is_hub_id(name: str) -> bool:
-    """Whether a name is that of a repository, ``ORG/NAME`` or ``ORG/NAME@REVISION``."""
+    """Whether a name has the form ``ORG/NAME`` or ``ORG/NAME@REVISION``."""
     return _HUB_ID.fullmatch(name) is not None
 
 
 def repository_meant(name: str, *, without_owner: bool = False) -> str:
-    """The repository of the Hub that a name stands for; empty where a folder or nothing is meant.
+    """The repository of the Hub that a name stands for; empty if it stands for none.
 
-    ``hf:`` in front, or a revision behind, names a repository whatever lies here; a folder that is
-    called so is written with ``./`` in front. Any other name is first that of a folder.
+    A name with ``hf:`` in front, or with a revision, always means a repository. Any other name
+    means a folder if there is one.
 
     Args:
         name: ``ORG/NAME``, ``ORG/NAME@REVISION``, either with ``hf:`` in front, or a path.
-        without_owner: whether a repository may be called ``NAME`` alone, as old models are.
+        without_owner: whether ``NAME`` alone may be a repository, as some old models are.
 
     Returns:
         ``ORG/NAME`` or ``ORG/NAME@REVISION``.
@@ -44,27 +44,29 @@ def repository_meant(name: str, *, without_owner: bool = False) -> str:
     shorter = without_owner and _HUB_ID_WITHOUT_OWNER.fullmatch(repository) is not None
     if not (is_hub_id(repository) or shorter):
         return ""
-    surely = repository != name or "@" in repository
-    return repository if surely or not os.path.exists(name) else ""  # noqa: PTH110
+    is_explicit = repository != name or "@" in repository
+    return repository if is_explicit or not os.path.exists(name) else ""  # noqa: PTH110
 
 
 def without_token(text: str) -> str:
-    """A text in which nothing looks like a token or key, and the Hub's in use does not stand."""
-    # Whoever has a token of the Hub's to send has imported its client.
+    """A text with the Hub's token in use, and all that looks like a token or key, hidden."""
+    # A token is in use only where the Hub's client was imported.
     client = sys.modules.get("huggingface_hub")
-    if client is not None and len(token := client.get_token() or "") >= _SHORTEST:
-        text = text.replace(token, _HIDDEN)
-    return _TOKEN.sub(_HIDDEN, text)
+    if client is not None and len(token := client.get_token() or "") >= _MIN_TOKEN_CHARACTERS:
+        text = text.replace(token, _HIDDEN_TOKEN)
+    return _TOKEN.sub(_HIDDEN_TOKEN, text)
 
 
 def reason_of(error: BaseException) -> str:
-    """What an error says, on one line: its kind and its first line, without token or escapes."""
+    """An error's class and the first line of its message, without tokens or escapes."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return plain(without_token(": ".join([type(error).__name__, *lines[:1]])), _LONGEST)
+    return plain(
+        without_token(": ".join([type(error).__name__, *lines[:1]])), _MAX_REASON_CHARACTERS
+    )
 
 
 def causes_of(error: BaseException | None) -> Iterator[BaseException]:
-    """An error, what it was raised from, and so on."""
+    """An error, the error that it was raised from, and so on."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -73,24 +75,24 @@ def causes_of(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def pretrained(kind: Any, name: Any, **options: Any) -> Any:
-    """``kind.from_pretrained(name, …)``, without running code that lies beside the weights.
+    """``kind.from_pretrained(name, …)`` without running code that was downloaded with the weights.
 
-    Left to themselves the Auto classes ask on the terminal whether to run it. A `ValueError` says
-    that it can only be loaded by code of its own.
+    Raises:
+        ValueError: the model can only be loaded by code of its own.
     """
     try:
         return kind.from_pretrained(name, trust_remote_code=False, **options)
     except ValueError as error:
         if "trust_remote_code" not in str(error):
             raise
-        # The library's own words tell how to have it run.
+        # The library's message explains how to run the code.
         raise ValueError("it needs code of its own, and what is downloaded is never run") from error
 
 
 def plain_config(name: Any, **options: Any) -> Any:
-    """A model's configuration, without the code for attention and experts that it names.
+    """A model's configuration without its attention and expert implementations.
 
-    That may be a repository of the Hub, whose code would be fetched and run.
+    These may name a repository of the Hub, whose code would be downloaded and run.
     """
     from transformers import AutoConfig
 
@@ -102,9 +104,9 @@ def plain_config(name: Any, **options: Any) -> Any:
 
 
 def commit_of(name: str, revision: str | None = None) -> str:
-    """The commit of a model that a revision stands for; without a network what the cache has.
+    """The commit of a model's revision, from the Hub, or without a network from the cache.
 
-    The Hub is asked once: downloads that fail are tried again for half a minute.
+    The Hub is asked once, as failed downloads would be retried for half a minute.
     """
     from huggingface_hub import HfApi, constants, try_to_load_from_cache
     from huggingface_hub.errors import HfHubHTTPError
@@ -113,7 +115,7 @@ def commit_of(name: str, revision: str | None = None) -> str:
         seconds = constants.HF_HUB_ETAG_TIMEOUT
         return HfApi().model_info(name, revision=revision, timeout=seconds).sha or ""
     except Exception as error:  # whatever the client's HTTP library raises
-        kept = try_to_load_from_cache(name, "config.json", revision=revision)
-        if isinstance(error, HfHubHTTPError) or not isinstance(kept, str):
+        cached = try_to_load_from_cache(name, "config.json", revision=revision)
+        if isinstance(error, HfHubHTTPError) or not isinstance(cached, str):
             raise
-        return Path(kept).parent.name
+        return Path(cached).parent.name

@@ -33,23 +33,23 @@ PREDICTING_PACKAGES = (
     "transformers",
     "vaderSentiment",
 )
-"""Packages whose version may decide what a model predicts, or what rules make of a text."""
-_NO_SOURCE = (".pyc", ".safetensors")
+"""Packages whose version may change a prediction, or how rules change a text."""
+_IGNORED_SUFFIXES = (".pyc", ".safetensors")
 _SEPARATOR = "\x1f"
 
 
 def content_id(*parts: str) -> str:
-    """A short hash of the parts: 16 hexadecimal digits."""
+    """A hash of the parts as 16 hexadecimal digits."""
     return hashlib.sha256(_SEPARATOR.join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def shuffle_key(seed: int, *parts: str) -> bytes:
-    """A sort key that puts things in an order random in ``seed`` but fixed for the thing."""
+    """A sort key for a random order, which depends on the seed and the parts alone."""
     return hashlib.sha256(_SEPARATOR.join((str(seed), *parts)).encode()).digest()
 
 
 def rng_for(seed: int, *parts: str) -> random.Random:
-    """A generator for one thing, whatever was drawn for others before."""
+    """A random generator that depends on the seed and the parts alone."""
     return random.Random(int.from_bytes(shuffle_key(seed, *parts), "big"))
 
 
@@ -57,19 +57,19 @@ SEMANTIC_VERSION = r"^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$"
 
 
 def fingerprint_of(data: Any) -> str:
-    """SHA-256 over data as canonical JSON."""
+    """SHA-256 of data as JSON with sorted keys."""
     return hashlib.sha256(json.dumps(data, sort_keys=True, default=str).encode()).hexdigest()
 
 
 @cache
 def source_fingerprint(*packages: str) -> str:
-    """SHA-256 over the source and data of packages; models have fingerprints of their weights."""
+    """SHA-256 over the source and data files of packages, without model weights."""
     digest = hashlib.sha256()
     for name in packages:
         folder = Path(str(resources.files(name)))
-        # In a wheel all packages lie within the first.
+        # In a wheel all packages lie within the folder of s2lct.
         for path in sorted(folder.glob("*") if name == "s2lct" else folder.rglob("*")):
-            if path.suffix not in _NO_SOURCE and path.is_file():
+            if path.suffix not in _IGNORED_SUFFIXES and path.is_file():
                 content = hashlib.sha256(path.read_bytes()).hexdigest()
                 digest.update(f"{name}/{path.relative_to(folder).as_posix()}\n{content}\n".encode())
     return digest.hexdigest()
@@ -77,7 +77,7 @@ def source_fingerprint(*packages: str) -> str:
 
 @cache
 def predicting_versions() -> dict[str, str]:
-    """The versions of `PREDICTING_PACKAGES` that are installed; caches are asked by them."""
+    """The installed versions of `PREDICTING_PACKAGES`, which are part of the keys of caches."""
     versions: dict[str, str] = {}
     for name in PREDICTING_PACKAGES:
         with suppress(PackageNotFoundError):
@@ -86,5 +86,5 @@ def predicting_versions() -> dict[str, str]:
 
 
 def package_fingerprint(*others: str) -> str:
-    """`source_fingerprint` of what decides what is built, and of other packages."""
+    """`source_fingerprint` of the packages that build suites, and of others."""
     return source_fingerprint("s2lct", "s2lct.builder", "s2lct.suite", *others)

@@ -1,4 +1,4 @@
-"""Text of unknown origin, made fit for a terminal, a line of a log or a spreadsheet."""
+"""Makes text of unknown origin safe for a terminal, a log or a spreadsheet."""
 
 from __future__ import annotations
 
@@ -13,62 +13,65 @@ from typing import Any
 
 _MAX_SHOWN_ITEMS = 3
 REPLACEMENT = "�"
-_FORMULA = "=+-@＝＋－＠"
-"""What a spreadsheet takes for the beginning of a formula, in full width too."""
+_FORMULA_STARTS = "=+-@＝＋－＠"
+"""Characters that begin a formula in a spreadsheet, in full width, too."""
 _CELL_ENDS = re.compile(r"""([;\t\r\n][;\s"]*)(.?)""")
-"""Behind these some spreadsheets begin a cell, whatever quotes say: where numbers have commas, a
-semicolon parts cells."""
+"""Where some spreadsheets begin a new cell, whatever quotation marks say."""
 
 
-def plain(text: str, most: int | None = None) -> str:
-    """Text on one line, without anything that a terminal obeys instead of showing.
+def plain(text: str, max_characters: int | None = None) -> str:
+    """Text on one line, with `REPLACEMENT` for whatever a terminal would not print.
 
-    Control characters, escapes, bidirectional overrides and line breaks become `REPLACEMENT`.
+    That is control characters, escapes, bidirectional overrides and line breaks.
 
     Args:
         text: from a model, a suite, a server or a file name.
-        most: cut after so many characters; None for all.
+        max_characters: longer text is cut; None for no limit.
     """
-    shown = text if most is None else text[: most + 1]
+    shown = text if max_characters is None else text[: max_characters + 1]
     shown = "".join(letter if letter.isprintable() else REPLACEMENT for letter in shown)
-    return shown if most is None or len(shown) <= most else shown[:most] + "…"
+    is_cut = max_characters is not None and len(shown) > max_characters
+    return shown[:max_characters] + "…" if is_cut else shown
 
 
 def plain_lines(text: str) -> str:
-    """Text with its line breaks and tabs, without anything else that a terminal obeys."""
+    """Text as `plain` gives it, with its line breaks and tabs."""
     return "".join(
         letter if letter.isprintable() or letter in "\n\t" else REPLACEMENT for letter in text
     )
 
 
 def spreadsheet_cell(value: object) -> object:
-    """A value of a CSV file, such that no spreadsheet computes or calls anything for it.
+    """A value of a CSV file that no spreadsheet takes for a formula; numbers stay numbers.
 
-    Where a spreadsheet would take what follows for a formula stands an apostrophe, which it takes
-    for "this is text". Whoever reads the file otherwise finds the apostrophe, and no other change;
-    numbers stay numbers.
+    An apostrophe, which tells spreadsheets that text follows, is put before each possible formula.
     """
     if not isinstance(value, str):
         return value
     inside = _CELL_ENDS.sub(
-        lambda found: found[1] + "'" * (found[2] != "" and found[2] in _FORMULA) + found[2], value
+        lambda match: match[1] + "'" * (match[2] != "" and match[2] in _FORMULA_STARTS) + match[2],
+        value,
     )
-    return f"'{inside}" if value.lstrip(' "').startswith((*_FORMULA, "\t", "\r", "\n")) else inside
+    return (
+        f"'{inside}"
+        if value.lstrip(' "').startswith((*_FORMULA_STARTS, "\t", "\r", "\n"))
+        else inside
+    )
 
 
 def as_csv(rows: Iterable[Iterable[object]], end: str = "\n") -> str:
-    """Rows as the text of a CSV file, in which a spreadsheet runs nothing."""
+    """Rows as the text of a CSV file whose cells are safe in a spreadsheet."""
     lines: list[str] = []
     for row in rows:
         file = io.StringIO()
-        # A cell with half of this end is quoted; with a shorter one a lone \r would end the row.
+        # With this line end a cell that holds a lone \r is quoted.
         csv.writer(file, lineterminator="\r\n").writerow(map(spreadsheet_cell, row))
         lines.append(file.getvalue().removesuffix("\r\n") + end)
     return "".join(lines)
 
 
 class _Short(reprlib.Repr):
-    """Shows the beginning of a text, and of a collection how many things are in it."""
+    """Shows the beginning of a text, and the size of a large collection."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,7 +84,7 @@ class _Short(reprlib.Repr):
 
 
 class ShortRepr:
-    """A base of dataclasses that may hold thousands of things: a line stands for them."""
+    """Base of dataclasses with large fields: their ``repr`` is one line."""
 
     __slots__ = ()
 
@@ -92,7 +95,7 @@ class ShortRepr:
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text, each once."""
+    """The set of words in a text."""
     return frozenset(text.split())
 
 
@@ -103,12 +106,12 @@ def listed(names: Sequence[str], most: int) -> str:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """``did you mean vader? `` to open a hint with; empty where no name is near.
+    """The beginning of a hint, ``did you mean vader? ``; empty if no name is similar.
 
     Args:
-        name: what somebody typed, in any case.
-        names: those that there are.
+        name: what somebody typed.
+        names: the names that exist.
     """
     by_folded = {other.casefold(): other for other in names}
-    near = difflib.get_close_matches(name.casefold()[:100], by_folded, n=1)
-    return f"did you mean {by_folded[near[0]]}? " if near else ""
+    similar = difflib.get_close_matches(name.casefold()[:100], by_folded, n=1)
+    return f"did you mean {by_folded[similar[0]]}? " if similar else ""

@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
     from rich.text import Text as RichText
 
-_STYLES = ("bold", "dim")
-_ANY_WIDTH = 10_000
-_WIDEST_HEAD = 20
-_WIDEST_NAME = 0.45
-"""Of the width of a terminal: a longer first cell is folded."""
+_TERMINAL_STYLES = ("bold", "dim")
+_UNLIMITED_WIDTH = 10_000
+_MAX_HEAD_WIDTH = 20
+_MAX_NAMES_SHARE = 0.45
+"""Share of a terminal's width that names take; longer ones are folded."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands in a table.
+    """A cell of a table.
 
     Attributes:
         text: the figure as it is shown.
-        small: what stands below it, such as an interval; of heads on a page alone.
-        title: what a page shows where somebody points at it.
-        kind: its classes on a page; ``bold`` and ``dim`` are shown in the terminal too.
-        strength: how strongly a page colours it, in [0, 1]; None for no colour.
-        value: what a CSV file has in place of the text.
+        small: a line below it, such as an interval; in heads it is shown only on pages.
+        title: the tooltip on a page.
+        kind: CSS classes; ``bold`` and ``dim`` apply to the terminal, too.
+        strength: how strongly a page colours the cell, in [0, 1]; None for no colour.
+        value: what a CSV file holds instead of the text; None for the text.
     """
 
     text: str
@@ -45,16 +45,16 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """Names on the left, figures on the right; no cell is cut.
+    """A table with names on the left and figures on the right, of which no cell is cut.
 
-    In the terminal columns that have no room follow below, beside the names again.
+    Columns that do not fit into a terminal follow below, beside the names again.
 
     Attributes:
-        columns: the heads; those of figures may have several lines.
-        rows: as many cells each.
-        title: above it.
-        caption: below it.
-        names: how many columns from the left hold names and no figures.
+        columns: the heads.
+        rows: each with one cell a column.
+        title: above the table.
+        caption: below the table.
+        names: the number of columns from the left that hold names.
     """
 
     columns: Sequence[str | Cell]
@@ -64,13 +64,13 @@ class Table:
     names: int = 1
 
     def turned(self) -> Table:
-        """Rows as columns, and columns as rows."""
+        """The table transposed."""
         lines = [self.columns, *self.rows]
         head, *rows = [list(cells) for cells in zip(*lines, strict=True)]
         return Table(head, rows, self.title, self.caption)
 
     def csv(self) -> str:
-        """The table as a CSV file, in which a spreadsheet runs nothing."""
+        """The table as the text of a CSV file that is safe in a spreadsheet."""
         lines = [map(as_cell, cells) for cells in (self.columns, *self.rows)]
         return as_csv(
             [cell.text if cell.value is None else cell.value for cell in cells] for cells in lines
@@ -89,16 +89,16 @@ class Table:
 
         if self.title:
             yield Text(self.title, style="bold")
-        width, left = options.max_width, list(range(self.names, len(self.columns)))
-        unlimited = options.update(width=_ANY_WIDTH)
+        width, remaining = options.max_width, list(range(self.names, len(self.columns)))
+        unlimited = options.update(width=_UNLIMITED_WIDTH)
         while True:
-            block = left
+            block = remaining
             drawn = self._drawn(block, width)
             while len(block) > 1 and console.measure(drawn, options=unlimited).maximum > width:
                 block = block[:-1]
                 drawn = self._drawn(block, width)
             yield drawn
-            if not (left := left[len(block) :]):
+            if not (remaining := remaining[len(block) :]):
                 break
             yield Text()
         if self.caption:
@@ -112,7 +112,7 @@ class Table:
 
         numbers = [*range(self.names), *block]
         heads = {number: as_cell(self.columns[number]).text for number in numbers}
-        most = max(head.count("\n") for head in heads.values())
+        max_breaks = max(head.count("\n") for head in heads.values())
         drawn = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
         for number in numbers:
             is_name = number < self.names
@@ -120,14 +120,14 @@ class Table:
             lines = [line for cell in cells for line in (*cell.text.split("\n"), cell.small)]
             longest = max(map(cell_len, lines), default=0)
             drawn.add_column(
-                # Heads stand low, and what is in a row begins on its first line.
-                Text("\n" * (most - heads[number].count("\n")) + heads[number], style="bold"),
+                # Heads stand at the bottom, cells at the top.
+                Text("\n" * (max_breaks - heads[number].count("\n")) + heads[number], style="bold"),
                 justify="left" if is_name else "right",
                 overflow="fold",
                 min_width=None if is_name else longest,
-                max_width=int(_WIDEST_NAME * width / self.names)
+                max_width=int(_MAX_NAMES_SHARE * width / self.names)
                 if is_name
-                else max(longest, _WIDEST_HEAD),
+                else max(longest, _MAX_HEAD_WIDTH),
             )
         for row in self.rows:
             drawn.add_row(*(_as_text(as_cell(row[number])) for number in numbers))
@@ -137,18 +137,18 @@ class Table:
 def _as_text(cell: Cell) -> RichText:
     from rich.text import Text
 
-    style = next((style for style in _STYLES if style in cell.kind.split()), "")
+    style = next((style for style in _TERMINAL_STYLES if style in cell.kind.split()), "")
     text = Text(cell.text, style=style)
     return text.append(f"\n{cell.small}", style="dim") if cell.small else text
 
 
 def as_cell(cell: str | Cell) -> Cell:
-    """A cell, of what may be its text alone."""
+    """A cell that may be given as its text alone."""
     return cell if isinstance(cell, Cell) else Cell(cell)
 
 
 def page_templates(package: str) -> Environment:
-    """The templates beside a package's modules; whatever they are given is escaped.
+    """The Jinja templates in a package; they escape all values.
 
     Args:
         package: such as ``s2lct.leaderboard``.

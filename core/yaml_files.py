@@ -1,4 +1,4 @@
-"""YAML of unknown origin: bounded in size, nesting and what its aliases come to."""
+"""YAML of unknown origin, with limits on its size, nesting and expanded aliases."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import yaml
 
 from s2lct.files import read_limited
 
-MOST_BYTES = 1 << 20
-MOST_NODES = 50_000
-"""Values and keys, those that an alias repeats counted again."""
-MOST_DEPTH = 50
-_LONGEST_NUMBER = 100  # longer ones, and dates and the like, can take minutes
+MAX_BYTES = 1 << 20
+MAX_NODES = 50_000
+"""Values and keys; those that an alias repeats count again."""
+MAX_DEPTH = 50
+_MAX_NUMBER_CHARACTERS = 100  # longer ones, and dates and the like, can take minutes
 _SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Loader(_SAFE):  # type: ignore[misc]
-    """Refuses a mapping in which a key stands twice: the later would replace the earlier."""
+    """Refuses mappings with duplicate keys, and very long numbers."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
         keys: set[tuple[str, str]] = set()
@@ -34,18 +34,18 @@ class _Loader(_SAFE):  # type: ignore[misc]
 
     def construct_scalar(self, node: Any) -> Any:
         value = super().construct_scalar(node)
-        if node.tag != "tag:yaml.org,2002:str" and len(value) > _LONGEST_NUMBER:
+        if node.tag != "tag:yaml.org,2002:str" and len(value) > _MAX_NUMBER_CHARACTERS:
             raise ValueError(f"line {node.start_mark.line + 1}: {value[:20]}… is too long")
         return value
 
 
 def front_matter(card: str) -> dict[Any, Any]:
-    """What stands between the ``---`` that open a card; empty where there is none.
+    """The metadata between ``---`` at the top of a model or dataset card; empty for none.
 
     Raises:
         ValueError: it is no YAML that `parse_yaml` takes.
     """
-    lines = card[: 2 * MOST_BYTES].lstrip("\ufeff").splitlines()
+    lines = card[: 2 * MAX_BYTES].lstrip("\ufeff").splitlines()
     if not lines or lines[0].rstrip() != "---":
         return {}
     end = next((n for n, line in enumerate(lines[1:], 1) if line.rstrip() == "---"), 0)
@@ -54,24 +54,24 @@ def front_matter(card: str) -> dict[Any, Any]:
 
 
 def read_yaml(path: Path) -> Any:
-    """What a YAML file holds; see `parse_yaml`.
+    """The content of a YAML file; see `parse_yaml`.
 
     Raises:
-        OSError: it is missing, no regular file, or has more than `MOST_BYTES`.
+        OSError: it is missing, no regular file, or has more than `MAX_BYTES`.
         ValueError: it is no such YAML.
     """
-    return parse_yaml(read_limited(path, MOST_BYTES).decode("utf-8-sig"))
+    return parse_yaml(read_limited(path, MAX_BYTES).decode("utf-8-sig"))
 
 
 def parse_yaml(text: str) -> Any:
-    """What YAML text holds, built of plain values alone.
+    """The content of YAML text, as plain Python values.
 
     Raises:
-        ValueError: it is no YAML, has a key twice, or comes to more than `MOST_BYTES`,
-            `MOST_NODES` or `MOST_DEPTH`; the message says where.
+        ValueError: it is no YAML, has a duplicate key, or exceeds `MAX_BYTES`,
+            `MAX_NODES` or `MAX_DEPTH`; the message says where.
     """
-    if len(text) > MOST_BYTES:
-        raise ValueError(f"has more than {MOST_BYTES:,} characters")
+    if len(text) > MAX_BYTES:
+        raise ValueError(f"has more than {MAX_BYTES:,} characters")
     try:
         _check_size(text)
         return yaml.load(text, Loader=_Loader)
@@ -81,24 +81,24 @@ def parse_yaml(text: str) -> Any:
 
 
 def _check_size(text: str) -> None:
-    """Refuse text whose values are too many or too deep, before any of them is made."""
+    """Raise a ValueError if there are too many or too deep values, before any is created."""
     nodes = 0
-    size_of: dict[str | None, int] = {}  # by anchor
-    started: list[tuple[str | None, int]] = []
+    size_of_anchor: dict[str | None, int] = {}
+    open_collections: list[tuple[str | None, int]] = []
     for event in yaml.parse(text, Loader=_SAFE):
         if isinstance(event, yaml.AliasEvent):
-            if event.anchor not in size_of:
+            if event.anchor not in size_of_anchor:
                 raise ValueError(f"*{event.anchor} stands for nothing before it")
-            nodes += size_of[event.anchor]
+            nodes += size_of_anchor[event.anchor]
         elif isinstance(event, yaml.CollectionEndEvent):
-            anchor, before = started.pop()
-            size_of[anchor] = nodes - before
+            anchor, before = open_collections.pop()
+            size_of_anchor[anchor] = nodes - before
         elif isinstance(event, yaml.NodeEvent):
             if isinstance(event, yaml.CollectionStartEvent):
-                started.append((event.anchor, nodes))
+                open_collections.append((event.anchor, nodes))
             else:
-                size_of[event.anchor] = 1
+                size_of_anchor[event.anchor] = 1
             nodes += 1
-        if nodes > MOST_NODES or len(started) > MOST_DEPTH:
-            what = f"{MOST_NODES:,} values" if nodes > MOST_NODES else f"{MOST_DEPTH} levels"
+        if nodes > MAX_NODES or len(open_collections) > MAX_DEPTH:
+            what = f"{MAX_NODES:,} values" if nodes > MAX_NODES else f"{MAX_DEPTH} levels"
             raise ValueError(f"has more than {what}, with those that aliases repeat")

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import csv
-import functools
 import io
 import os
 from collections.abc import Iterator
@@ -20,7 +19,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.pop("COLUMNS", None)
 os.environ.pop("LINES", None)
 
-import typer.testing
 from browser_fixtures import browser, visit
 from filelock import FileLock
 from hub_fixtures import hub, hub_server
@@ -28,7 +26,6 @@ from hypothesis import HealthCheck, settings
 from stub_models import stub_models
 
 from s2lct.builder.config import BuildConfig
-from s2lct.builder.language import natural_text
 from s2lct.builder.pipeline import build_suite
 from s2lct.files import write_text
 
@@ -37,11 +34,6 @@ settings.register_profile(
     "s2lct", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("s2lct")
-
-# It makes every command anew from its annotations whenever one is invoked, which takes 0.1 s.
-typer.testing._get_command = functools.cache(typer.testing._get_command)
-# Corpora are read again and again in one process: 8,485 sentences of the embedded one in 5 s.
-natural_text.detokenise = functools.cache(natural_text.detokenise)
 
 # Files that take longest go first: a worker that is left with one of them at the end works alone.
 LONGEST = (

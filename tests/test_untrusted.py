@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app
-from s2lct.errors import LONGEST_MESSAGE, ModelError, S2lctError, S2lctWarning, ScoringError
+from s2lct.errors import MAX_MESSAGE_CHARACTERS, ModelError, S2lctError, S2lctWarning, ScoringError
 from s2lct.plain_text import as_csv, spreadsheet_cell
 from s2lct.suite.cases import load_suite
 
@@ -195,9 +195,9 @@ def test_no_message_is_as_long_as_a_file_wants(tmp_path: Path) -> None:
         path.write_bytes(gzip.compress(content.encode()))
         with pytest.raises(ScoringError) as caught:
             load_suite(f"{kind}:{path}")
-        assert len(str(caught.value)) < 2 * LONGEST_MESSAGE + 10
+        assert len(str(caught.value)) < 2 * MAX_MESSAGE_CHARACTERS + 10
     path.write_bytes(gzip.compress(b"x" * (130 << 20)))
     with pytest.raises(ScoringError, match="unpacks to more"):
         load_suite(f"jsonl:{path}")
-    assert len(str(S2lctWarning("x" * 10**8))) <= LONGEST_MESSAGE + 1
-    assert len(S2lctError("x" * 10**8, "y" * 10**8).problem) <= LONGEST_MESSAGE + 1
+    assert len(str(S2lctWarning("x" * 10**8))) <= MAX_MESSAGE_CHARACTERS + 1
+    assert len(S2lctError("x" * 10**8, "y" * 10**8).problem) <= MAX_MESSAGE_CHARACTERS + 1

@@ -14,7 +14,7 @@ from s2lct.builder.capabilities.files import read_capability
 from s2lct.builder.domains import load_domain
 from s2lct.errors import CapabilityError, OptionError
 from s2lct.leaderboard.models.classifier import card_licence
-from s2lct.yaml_files import MOST_BYTES, front_matter, parse_yaml
+from s2lct.yaml_files import MAX_BYTES, front_matter, parse_yaml
 
 LAUGHS = "a: &a [ha, ha, ha, ha, ha, ha, ha, ha, ha]\n" + "".join(
     f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n"
@@ -37,7 +37,7 @@ BAD = {
     "a null character": "a\0b",
     "a lone surrogate": "\ud800",
     "a list as a key": "? [a]\n: b",
-    "many characters": "a" * (MOST_BYTES + 1),
+    "many characters": "a" * (MAX_BYTES + 1),
     "many values": "- a\n" * 60_000,
 }
 

@@ -11,7 +11,7 @@ from s2lct.errors import ScoringError
 from s2lct.files import folder_named, read_limited
 from s2lct.leaderboard.answers.label_rules import Array, check_classes
 from s2lct.plain_text import did_you_mean
-from s2lct.yaml_files import MOST_BYTES, front_matter
+from s2lct.yaml_files import MAX_BYTES, front_matter
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 EMBEDDED_MODELS = ("embedded-2class", "embedded-3class")
@@ -128,7 +128,7 @@ def card_licence(name: str, revision: str) -> str | None:
             if folder is None
             else folder / CARD
         )
-        stated = front_matter(read_limited(path, MOST_BYTES).decode("utf-8")).get("license")
+        stated = front_matter(read_limited(path, MAX_BYTES).decode("utf-8")).get("license")
     except Exception:  # a model without a card, or whose card is broken, is scored all the same
         return None
     return _short(", ".join(map(str, stated)) if isinstance(stated, list) else stated)
