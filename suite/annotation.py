@@ -1,4 +1,4 @@
-"""Annotation: forms to answer questions about texts on, and the answers."""
+"""Forms with questions about texts, for people to fill in, and their answers."""
 
 from __future__ import annotations
 
@@ -14,26 +14,28 @@ from s2lct.plain_text import as_csv, plain
 from s2lct.table_files import read_rows, table_kind
 from s2lct.tables import page_templates
 
-TABLE_MARK = "i"
-"""Before an id in a table: spreadsheets take hexadecimal ids for numbers."""
-_LONGEST_SHOWN = 40
-TRAPS = 0.05
-"""Share of a sheet that is broken sentences: an annotator who passes them is not reading."""
-LEAST_TRAPS = 2
-"""In a sheet, however short it is."""
-_OPENING = frozenset({"a", "an", "the", "this", "of", "to", "in", "with", "for", "and", "but"})
+ID_PREFIX = "i"
+"""Before ids in a table, as spreadsheets take some hexadecimal ids for numbers."""
+_MAX_SHOWN = 40
+TRAP_SHARE = 0.05
+"""The share of traps in a form: sentences with words in the wrong order, which show whether an
+annotator reads."""
+MIN_TRAPS = 2
+_PHRASE_OPENERS = frozenset(
+    {"a", "an", "the", "this", "of", "to", "in", "with", "for", "and", "but"}
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What annotators answer about a text.
+    """A question about a text.
 
     Attributes:
         name: the column of its answers.
         wording: the question itself.
         explanation: how to answer, in a sentence or two.
-        answers: what may be written into the column, and what each stands for.
-        about_item: whether the title and the description of an item stand beside it.
+        answers: the values that may be written into the column, and the meaning of each.
+        about_item: whether title and description of the item are shown beside the question.
     """
 
     name: str
@@ -44,31 +46,31 @@ class Question:
 
     @property
     def keys(self) -> dict[str, str]:
-        """The key that gives each answer: its own digit where all are digits, else its number."""
+        """The keyboard key of each answer: the answer itself if all are digits, else its number."""
         if all(value in string.digits for value in self.answers):
             return {value: value for value in self.answers}
         return {value: str(number) for number, value in enumerate(self.answers, 1)}
 
-    def answer(self, given: str) -> str | None:
-        """The answer that was given, by its value or by what it stands for; None for none.
+    def answer(self, cell: str) -> str | None:
+        """The answer in a cell, written as its value or its meaning; None for an empty cell.
 
         Raises:
-            ValueError: that is no answer.
+            ValueError: the cell holds no answer.
         """
-        text = given.strip().casefold().removesuffix(".0").removesuffix(",0")
+        text = cell.strip().casefold().removesuffix(".0").removesuffix(",0")
         for value, word in self.answers.items():
             if text in (value.casefold(), word.casefold()):
                 return value
         if text:
             raise ValueError(
-                f"{self.name} {plain(text, _LONGEST_SHOWN)!r} is none of {', '.join(self.answers)}"
+                f"{self.name} {plain(text, _MAX_SHOWN)!r} is none of {', '.join(self.answers)}"
             )
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A text that questions are about, what it is to show, and the id of a sentence in it."""
+    """A text to annotate, title and description of what it shows, and the id of its sentence."""
 
     id: str
     text: str
@@ -79,14 +81,14 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Texts and questions for an annotator.
+    """A form for an annotator.
 
     Attributes:
-        name: of the file that is handed in, and of what a browser keeps.
-        heading: the page's.
-        introduction: paragraphs before the questions; one whose lines begin with ``- `` is a list.
-        items: in the order in which they are read.
-        questions: about each of them.
+        name: of the file with the answers.
+        heading: of the page.
+        introduction: paragraphs; one whose lines begin with ``- `` is a list.
+        items: the texts, in their order.
+        questions: asked about each text.
     """
 
     name: str
@@ -96,7 +98,7 @@ class Form:
     questions: Sequence[Question]
 
     def html(self) -> str:
-        """One page to be filled in, which needs no network."""
+        """The form as one HTML page that needs no network."""
         data = {
             "name": self.name,
             "questions": [
@@ -112,19 +114,19 @@ class Form:
         return template.render(form=self, data=data)
 
     def csv(self) -> str:
-        """The same as a table to be filled in, with a mark that has spreadsheets read UTF-8."""
+        """The form as a CSV file, with a byte order mark so that spreadsheets read UTF-8."""
         titled = any(item.title or item.description for item in self.items)
         about = ("title", "description", "text") if titled else ("text",)
         rows = [["id", *about, *(question.name for question in self.questions)]]
         for item in self.items:
             texts = [getattr(item, name) for name in about]
-            rows.append([TABLE_MARK + item.id, *texts, *("" for _ in self.questions)])
+            rows.append([ID_PREFIX + item.id, *texts, *("" for _ in self.questions)])
         return "\ufeff" + as_csv(rows, end="\r\n")
 
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """What an annotator answered about an item: values by question, without those left out."""
+    """An annotator's answers about an item, by question, without those left out."""
 
     annotator: str
     item: str
@@ -137,67 +139,67 @@ def read_annotations(
     ids: Collection[str],
     annotator: str | None = None,
 ) -> list[Annotation]:
-    """Read filled-in forms: JSON lines where a file's name ends in .jsonl, CSV in any other.
+    """Read filled-in forms: tables of a kind that their names say, else CSV.
 
     Args:
-        paths: of the files, in any order.
-        questions: that were put.
-        ids: of all items that were handed out.
-        annotator: whose answers these are; empty if each row has to say so in its column
-            ``annotator``. None: whose rows say nothing is called as the file is.
+        paths: the files.
+        questions: that the forms asked.
+        ids: of all items on the forms.
+        annotator: who answered; empty if each row must name its annotator; None to use the file's
+            name for rows that name none.
 
     Returns:
         An annotation for each annotator and item.
 
     Raises:
         ScoringError: a file cannot be read.
-        AnnotationError: a file names another item or another annotator, holds something that is
-            no answer, or an annotator answered about an item twice and differently.
+        AnnotationError: a row names an unknown item or another annotator, holds an invalid answer,
+            or contradicts another row of its annotator.
     """
-    found: dict[tuple[str, str], tuple[Annotation, str]] = {}
+    first_rows: dict[tuple[str, str], tuple[Annotation, str]] = {}
     for path in paths:
-        for where, cells in read_rows(path, table_kind(path) or "csv"):
+        for place, cells in read_rows(path, table_kind(path) or "csv"):
             row = {name.lower(): _as_written(cell) for name, cell in cells.items()}
-            id = row.get("id", "").strip().removeprefix(TABLE_MARK)
+            id = row.get("id", "").strip().removeprefix(ID_PREFIX)
             if not any(row.values()):
                 continue
             if id not in ids:
                 raise AnnotationError(
-                    f"{where}: {plain(id, _LONGEST_SHOWN)!r} is the id of no text on these forms",
+                    f"{place}: {plain(id, _MAX_SHOWN)!r} is the id of no text on these forms",
                     hint="name the forms that were filled in, and leave the ids as they are",
                 )
             try:
-                given = {each.name: each.answer(row.get(each.name) or "") for each in questions}
+                cells_read = {q.name: q.answer(row.get(q.name) or "") for q in questions}
             except ValueError as error:
-                raise AnnotationError(f"{where}: {error}", hint="give one of these") from error
-            name = _annotator_of(row, annotator, where) or path.stem
-            answers = {name: value for name, value in given.items() if value is not None}
-            new = Annotation(name, id, answers)
-            known, first = found.setdefault((name, id), (new, where))
-            if known != new:
+                raise AnnotationError(f"{place}: {error}", hint="give one of these") from error
+            name = _annotator_of(row, annotator, place) or path.stem
+            answers = {key: value for key, value in cells_read.items() if value is not None}
+            annotation = Annotation(name, id, answers)
+            first, first_place = first_rows.setdefault((name, id), (annotation, place))
+            if first != annotation:
                 raise AnnotationError(
-                    f"{first} and {where}: {plain(name, _LONGEST_SHOWN)!r} answered about {id} "
+                    f"{first_place} and {place}: {plain(name, _MAX_SHOWN)!r} answered about {id} "
                     "twice, and differently",
                     hint="keep one of the two, or give two annotators different names",
                 )
-    return [annotation for annotation, _ in found.values()]
+    return [annotation for annotation, _ in first_rows.values()]
 
 
 def _as_written(cell: object) -> str:
-    """A value of JSON as a table would have it."""
+    """A JSON value as a CSV file would hold it."""
     return "" if cell is None else str(int(cell)) if isinstance(cell, bool) else str(cell)
 
 
-def _annotator_of(row: Mapping[str, str], stated: str | None, where: str) -> str:
-    """Who answered; empty if nobody says so and nobody has to."""
+def _annotator_of(row: Mapping[str, str], stated: str | None, place: str) -> str:
+    """The annotator of a row; empty if neither the row nor the caller names one."""
     written = (row.get("annotator") or row.get("reader") or "").strip()
     if stated == "" and not written:
         raise AnnotationError(
-            f"{where}: names no annotator", hint="give --annotator, who gave the --answers"
+            f"{place}: names no annotator", hint="give --annotator, who gave the --answers"
         )
     if stated and written and written.casefold() != stated.casefold():
         raise AnnotationError(
-            f"{where}: is an answer of {plain(written, _LONGEST_SHOWN)}, not of {stated}",
+            f"{place}: is an answer of {plain(written, _MAX_SHOWN)}, not of {stated}",
             hint="leave --annotator out, so that answers are of whom their rows name, or give the "
             "name that stands there",
         )
@@ -205,34 +207,34 @@ def _annotator_of(row: Mapping[str, str], stated: str | None, where: str) -> str
 
 
 def trap_of(id: str) -> str:
-    """The id of the trap that is made of something."""
+    """The id of the trap that is made of an item."""
     return content_id("trap", id)
 
 
 def in_reading_order(items: Iterable[Item], seed: int) -> list[Item]:
-    """In a random order, so that forms of one sentence stand apart."""
+    """Items in a random order, so that variants of a sentence are not neighbours."""
     return sorted(items, key=lambda item: shuffle_key(seed, "read", item.id))
 
 
 def with_traps(items: Sequence[Item], seed: int) -> list[Item]:
-    """The items in a random order, among traps: sentences with three words in the wrong order."""
+    """Items and traps in a random order; a trap has three words of an item in reversed order."""
     rng = rng_for(seed, "traps", *(item.id for item in items))
-    long = [item for item in items if _places(item.text.split())]
-    wanted = min(len(long), max(LEAST_TRAPS, round(TRAPS * len(items))))
-    traps = [_broken(item, rng) for item in rng.sample(long, wanted)]
+    breakable = [item for item in items if _trap_places(item.text.split())]
+    count = min(len(breakable), max(MIN_TRAPS, round(TRAP_SHARE * len(items))))
+    traps = [_trap_from(item, rng) for item in rng.sample(breakable, count)]
     mixed = [*items, *traps]
     rng.shuffle(mixed)
     return mixed
 
 
-def _broken(item: Item, rng: random.Random) -> Item:
+def _trap_from(item: Item, rng: random.Random) -> Item:
     words = item.text.split()
-    at = rng.choice(_places(words))
-    words[at : at + 3] = reversed(words[at : at + 3])
+    start = rng.choice(_trap_places(words))
+    words[start : start + 3] = reversed(words[start : start + 3])
     return replace(item, id=trap_of(item.id), text=" ".join(words))
 
 
-def _places(words: Sequence[str]) -> list[int]:
-    """Where three words can be turned round; if possible, from one that opens a phrase."""
+def _trap_places(words: Sequence[str]) -> list[int]:
+    """Where three words can be reversed, preferably from a word that opens a phrase."""
     places = [n for n in range(1, len(words) - 3) if words[n].lower() != words[n + 2].lower()]
-    return [n for n in places if words[n].lower() in _OPENING] or places
+    return [n for n in places if words[n].lower() in _PHRASE_OPENERS] or places

@@ -1,4 +1,4 @@
-"""What a capability may be called, and ids as a person writes them: ``lc4`` is ``LC4``."""
+"""Ids of capabilities: which are valid, and ids as people write them, ``lc4`` for ``LC4``."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from s2lct.errors import ScoringError
 from s2lct.plain_text import did_you_mean, plain, words
 
 ID_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,30}$"
-_LONGEST, _DIGITS = 31, 6
-_SUFFIXES = ("_ci_low", "_ci_high", "_seeds", "_expansions", "_consistency")
-"""Of columns of tables that have a column a capability."""
+_MAX_CHARACTERS, _HASH_DIGITS = 31, 6
+_RESERVED_SUFFIXES = ("_ci_low", "_ci_high", "_seeds", "_expansions", "_consistency")
 _RESERVED = words(
     "all answered_failure_rate_macro consistency consistency_macro consistency_micro "
     "best_constant consistency_pairs consistency_right capability cases chance "
@@ -25,21 +24,21 @@ _RESERVED = words(
     "rank rank_high rank_low result_sha256 revision size suite suite_fingerprint suite_official "
     "suite_version weights weights_sha256"
 )
-"""What stands for all capabilities, and columns of tables that have a column a capability too: no
-capability may be called so, in whatever case."""
+"""Names that no capability may have, in any case: they are columns of tables that also have a
+column for each capability, or stand for all capabilities."""
 
 
 def is_capability_id(name: str) -> bool:
-    """Whether a capability may have that id: it becomes a config, and a column beside others."""
-    taken = name.lower() in _RESERVED or name.lower().endswith(_SUFFIXES)
-    return re.fullmatch(ID_PATTERN, name) is not None and not taken
+    """Whether a capability may have that id, which becomes a config and a table column."""
+    is_reserved = name.lower() in _RESERVED or name.lower().endswith(_RESERVED_SUFFIXES)
+    return re.fullmatch(ID_PATTERN, name) is not None and not is_reserved
 
 
 def capability_id_of(name: str) -> str:
-    """What a capability is called that somebody else named, in whatever words.
+    """The id of a capability that has a name in somebody else's suite.
 
-    An id stays as it is. Other names become one that tells them: what an id cannot hold is a
-    hyphen, and one that is too long or taken is cut and gets digits of its hash.
+    A valid id stays as it is. In other names hyphens replace what an id cannot hold; a name that is
+    too long or reserved is cut and gets digits of its hash.
 
     >>> capability_id_of("simple negations: not negative")
     'simple-negations-not-negative'
@@ -48,13 +47,13 @@ def capability_id_of(name: str) -> str:
     hyphened = re.sub(r"[^A-Za-z0-9_-]+", "-", ascii_name).strip("-_")
     if is_capability_id(hyphened):
         return hyphened
-    digits = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
-    start = re.sub(r"^[^A-Za-z]+", "", hyphened)[: _LONGEST - _DIGITS - 1].rstrip("-_")
+    digits = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_DIGITS]
+    start = re.sub(r"^[^A-Za-z]+", "", hyphened)[: _MAX_CHARACTERS - _HASH_DIGITS - 1].rstrip("-_")
     return f"{start or 'test'}-{digits}"
 
 
 def spelled(names: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
-    """Ids, given in any case, in the spelling they are known by, each once.
+    """Ids in the spelling of the known ones, each once; unknown ids stay as they are.
 
     >>> spelled(["lc4", "LC4", "lc77"], ["LC4", "LC5"])
     ('LC4', 'lc77')
@@ -69,10 +68,15 @@ def spelled(names: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
 
 
 def chosen(named: Iterable[str], known: Sequence[str], suite: str) -> tuple[str, ...]:
-    """The capabilities of a suite that are named, in any case, as they are spelled there.
+    """The chosen capabilities of a suite, in the suite's spelling.
+
+    Args:
+        named: ids in any case.
+        known: the suite's capabilities.
+        suite: its name, for the error.
 
     Raises:
-        ScoringError: none is named, or one that the suite lacks.
+        ScoringError: no id is given, or the suite lacks one.
     """
     names = spelled(map(str, named), known)
     unknown = [plain(name, 80) for name in names if name not in known]

@@ -1,4 +1,4 @@
-"""The cases of a suite, read from a folder, a Hub dataset or rows."""
+"""The cases of a suite, from a folder, the Hub, a table or rows."""
 
 from __future__ import annotations
 

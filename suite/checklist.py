@@ -1,10 +1,8 @@
-"""How the release of CheckList's sentiment suite (Ribeiro et al. 2020) becomes cases.
+"""Converts the release of CheckList's sentiment suite (Ribeiro et al. 2020) to JSON lines.
 
-They are JSON lines, which `other_suites` reads; ``type`` is MFT, INV or DIR.
-
-A release is a pickle that dill wrote. Each class and function that it names stands for an inert
-stand-in, whatever is called, so that nothing in it is executed. What a test expects is a function
-there, and so known by the names of the release's tests.
+`other_suites` reads these lines. The release is a pickle written by dill: every class and function
+in it is replaced by an inert stand-in, so that nothing is executed. The labels that some tests
+expect are functions there, and are known here by the names of the tests.
 """
 
 from __future__ import annotations
@@ -27,19 +25,19 @@ from s2lct.labels import LABELS
 from s2lct.plain_text import plain
 from s2lct.suite.other_suites import Imported
 
-_MOST_BYTES = 512 << 20
-_SHOWN = 80
-_HOW_TO_GET = (
+_MAX_PICKLE_BYTES = 512 << 20
+_MAX_SHOWN = 80
+_DOWNLOAD_HINT = (
     "unpack sentiment/sentiment_suite.pkl of release_data.tar.gz, from "
     "https://github.com/marcotcr/checklist"
 )
 _NOT_NEGATIVE = ("positive", "neutral")
-_PASSES_NOT_NEGATIVE = (
+_TESTS_NOT_NEGATIVE = (
     "simple negations: not negative",
     "simple negations: I thought x was negative, but it was not (should be neutral or positive)",
     "Hard: Negation of negative with neutral stuff in the middle (should be positive or neutral)",
 )
-"""Tests that every label but negative passes; the release says so by a function."""
+"""Tests that every label but negative passes, which the release says by a function."""
 Line = dict[str, Any]
 
 
@@ -70,10 +68,10 @@ def import_checklist(
         try:
             lines += _lines_of(name, _items(test), _items(info.get(name)))
         except ValueError as why:
-            warning = f"{plain(name, _SHOWN)}: left out: {why}"
+            warning = f"{plain(name, _MAX_SHOWN)}: left out: {why}"
             warnings.warn(warning, S2lctWarning, stacklevel=2)
     if not lines:
-        raise SuiteError(f"{source}: has no test of sentiment", hint=_HOW_TO_GET)
+        raise SuiteError(f"{source}: has no test of sentiment", hint=_DOWNLOAD_HINT)
     text = as_json_lines(lines).encode("utf-8", "replace")
     with atomic_file(out) as file:
         # Without a name and a time, the same release gives the same bytes.
@@ -82,24 +80,25 @@ def import_checklist(
 
 
 def _lines_of(name: str, test: Mapping[str, Any], info: Mapping[Any, Any]) -> list[Line]:
-    """The lines of a test; a ValueError says why there are none."""
+    """The lines of a test; a ValueError if there are none."""
     data, labels, type_ = test.get("data"), test.get("labels"), info.get("type")
     if type_ not in ("MFT", "INV", "DIR") or not isinstance(data, list):
         raise ValueError("it is of no known type, or has no texts")
     about = {"test": name, "capability": str(info.get("capability", "")), "type": type_}
     lines: list[Line] = []
-    # One label for all cases, one a case, or one a text.
-    each = labels if isinstance(labels, list) and len(labels) == len(data) else [labels] * len(data)
-    for number, (case, label) in enumerate(zip(data, each, strict=True)):
+    labels_of_cases = [labels] * len(data)
+    if isinstance(labels, list) and len(labels) == len(data):
+        labels_of_cases = labels
+    for number, (case, label) in enumerate(zip(data, labels_of_cases, strict=True)):
         texts = case if isinstance(case, list) else [case]
         if not all(isinstance(text, str) and text for text in texts):
             continue  # of another task, such as pairs of questions
         if type_ != "MFT":
             lines.append(about | {"case": number, "texts": texts})
             continue
-        of_texts = label if isinstance(label, list) else [label] * len(texts)
-        for text, expected in zip(texts, of_texts, strict=False):
-            passes = _NOT_NEGATIVE if name in _PASSES_NOT_NEGATIVE else _passing(expected)
+        labels_of_texts = label if isinstance(label, list) else [label] * len(texts)
+        for text, expected in zip(texts, labels_of_texts, strict=False):
+            passes = _NOT_NEGATIVE if name in _TESTS_NOT_NEGATIVE else _passing(expected)
             lines.append(about | {"case": number, "texts": [text], "expected": [*passes]})
     if not lines:
         raise ValueError("it has no texts of one sentence")
@@ -107,22 +106,18 @@ def _lines_of(name: str, test: Mapping[str, Any], info: Mapping[Any, Any]) -> li
 
 
 def _passing(label: Any) -> tuple[str, ...]:
-    """The labels that pass, by a label of the release: 0 negative, 1 neutral, 2 positive."""
+    """The labels that pass, of a label in the release: 0 negative, 1 neutral, 2 positive."""
     if isinstance(label, str) and label.replace("_", " ") == "not negative":
         return _NOT_NEGATIVE
     if isinstance(label, str) and label in LABELS:
         return (label,)
     if type(label) is int and label in range(len(LABELS)):
         return (LABELS[label],)
-    raise ValueError(f"nothing says which labels pass ({plain(repr(label), _SHOWN)})")
+    raise ValueError(f"nothing says which labels pass ({plain(repr(label), _MAX_SHOWN)})")
 
 
 class StandIn(dict[Any, Any]):
-    """What stands for whatever a pickle names, and for what it gives when it is called.
-
-    What it is called with is dropped; it holds what its attributes were set to, and what was set
-    by key.
-    """
+    """Replaces any class, function or object of a pickle; a dict of its attributes and items."""
 
     __hash__ = object.__hash__  # type: ignore[assignment]
 
@@ -134,33 +129,35 @@ class StandIn(dict[Any, Any]):
         self.update(next((part for part in parts if isinstance(part, dict)), {}))
 
     def __call__(self, *_: Any) -> StandIn:
-        """What is called comes to another stand-in."""
+        """A call gives another stand-in."""
         return StandIn()
 
     def append(self, value: Any) -> None:
-        """Nothing is kept of what a sequence of an unknown class holds."""
+        """Items of sequences of unknown classes are dropped."""
 
     extend = add = append
 
 
 class _Inert(pickle.Unpickler):
-    """A reader for which no name has anything behind it."""
+    """Unpickles with a `StandIn` for every name."""
 
     def find_class(self, _module: str, _name: str, /) -> type[StandIn]:
         return StandIn
 
 
 def _read_inert(source: Path) -> Any:
-    """What a pickle holds, with stand-ins for all but numbers, texts and plain containers."""
+    """The content of a pickle, with stand-ins for all but plain values and containers."""
     try:
-        return _Inert(io.BytesIO(read_limited(source, _MOST_BYTES)), encoding="latin-1").load()
+        return _Inert(
+            io.BytesIO(read_limited(source, _MAX_PICKLE_BYTES)), encoding="latin-1"
+        ).load()
     except Exception as error:  # whatever a broken one makes Python's reader stumble over
         raise SuiteError(
-            f"{source}: is no pickle that can be read ({plain(repr(error), _SHOWN)})",
-            hint=_HOW_TO_GET,
+            f"{source}: is no pickle that can be read ({plain(repr(error), _MAX_SHOWN)})",
+            hint=_DOWNLOAD_HINT,
         ) from error
 
 
 def _items(thing: Any) -> dict[Any, Any]:
-    """A mapping or what stands in for something; nothing of anything else."""
+    """A dict or stand-in as it is; an empty dict for anything else."""
     return thing if isinstance(thing, dict) else {}

@@ -1,4 +1,4 @@
-"""Show a suite in a terminal, or export it to one file: JSON lines, CSV, CheckList's JSON."""
+"""Exports a suite to one file, JSON lines, CSV or CheckList's JSON, or shows it in a terminal."""
 
 from __future__ import annotations
 
@@ -25,11 +25,16 @@ _SIGNS = {"seed": "", "expansion": "  + ", CONTRAST: "  ↔ "}
 
 
 def export_suite(folder: Path, out: Path, format: str) -> int:
-    """Write every row of a suite to ``out``; how many there were.
+    """Write the rows of a suite to a file, with names for labels.
 
-    Labels are named. ``jsonl`` has a row a line; ``csv`` has nested values as JSON and texts as
-    `spreadsheet_cell`; ``checklist`` has the tests of a CheckList suite (Ribeiro et al. 2020) as
-    JSON, each with its test cases and expected labels, and without contrasts.
+    Args:
+        folder: the suite.
+        out: the file.
+        format: ``jsonl``: a row a line; ``csv``: nested values as JSON, texts safe in spreadsheets;
+            ``checklist``: tests as CheckList has them (Ribeiro et al. 2020), without contrasts.
+
+    Returns:
+        The number of rows.
 
     Raises:
         OutputError: there can be no file of that name.
@@ -92,46 +97,46 @@ _WRITERS: dict[str, Callable[[list[Row], Mapping[str, Any]], str]] = {
 
 
 def families(folder: Path, capabilities: Sequence[str], n: int) -> dict[str, list[Family]]:
-    """Seeds of a suite, each with its expansions, each case before its contrast, by capability.
+    """Families of a suite by capability: a seed and its expansions, each before its contrast.
 
     Args:
         folder: the suite.
         capabilities: their ids; none for all.
-        n: most seeds of each, the same ones every time.
+        n: how many families of each capability, the same ones every time.
 
     Raises:
         SuiteError: the folder holds no suite, or a damaged one.
         ScoringError: it lacks a capability.
     """
     suite = read_suite(folder)
-    found: dict[str, list[Family]] = {}
+    families_of: dict[str, list[Family]] = {}
     names = chosen(capabilities, list(suite.rows), str(folder)) if capabilities else suite.rows
     for name in names:
         rows = suite.rows[name]
         contrasts = {row["seed_id"]: row for row in rows if row["kind"] == CONTRAST}
-        of_seed: dict[str, Family] = {}
+        family_of_seed: dict[str, Family] = {}
         for row in sorted(rows, key=lambda row: row["kind"] != "seed"):
             if row["kind"] in KINDS:
-                family = of_seed.setdefault(row["seed_id"], [])
+                family = family_of_seed.setdefault(row["seed_id"], [])
                 family += [row, *(contrasts[id] for id in (row["id"],) if id in contrasts)]
-        all_families = list(of_seed.values())
+        all_families = list(family_of_seed.values())
         places = random.Random(0).sample(range(len(all_families)), min(n, len(all_families)))
-        found[name] = [all_families[place] for place in sorted(places)]
-    return found
+        families_of[name] = [all_families[place] for place in sorted(places)]
+    return families_of
 
 
 def lines_of(family: Family) -> Iterator[Text]:
-    """A seed and its expansions, each before its contrast, the inserted words in brackets."""
+    """The rows of a family as lines of a terminal, with inserted words in brackets."""
     for row in family:
         labels = " or ".join(LABELS[label] for label in row["labels"])
-        of_case = f"  ({labels})"
+        remark = f"  ({labels})"
         if row["kind"] == "expansion":
             production = row["production"]
-            of_case = f"  {production['lhs']} → {' '.join(production['reference_rhs'])}"
-        text, last = Text(), 0
+            remark = f"  {production['lhs']} → {' '.join(production['reference_rhs'])}"
+        text, end = Text(), 0
         for word in row["inserted"]:
-            text.append(row["text"][last : word["start"]])
+            text.append(row["text"][end : word["start"]])
             text.append(f"[{row['text'][word['start'] : word['end']]}]", "bold green")
-            last = word["end"]
-        text.append(row["text"][last:])
-        yield Text.assemble(_SIGNS[row["kind"]], text, (of_case, "dim"))
+            end = word["end"]
+        text.append(row["text"][end:])
+        yield Text.assemble(_SIGNS[row["kind"]], text, (remark, "dim"))

@@ -1,7 +1,6 @@
-"""The one reader of built suites, for everything that is done with them.
+"""The one reader of built suites, which may come from anybody.
 
-Nothing is used before it is checked: the description, the SHA-256 of every file, every row, and
-the fingerprint, which is computed from the rows. A suite may come from anybody.
+Checked are ``suite.json``, the SHA-256 of every file, every row, and the fingerprint of all rows.
 """
 
 from __future__ import annotations
@@ -111,7 +110,7 @@ class _Description(_Described):
 
 
 def faults_in(error: ValidationError) -> Iterator[str]:
-    """What pydantic refused, a line each, without what it was given."""
+    """Pydantic's errors, a line each, without the refused values."""
     for fault in error.errors(include_url=False, include_input=False):
         where = plain(".".join(map(str, fault["loc"])), SHOWN)
         what = fault["msg"].removeprefix("Value error, ")
@@ -123,9 +122,9 @@ class WrittenSuite(ShortRepr):
     """A suite in a folder.
 
     Attributes:
-        folder: where it lies.
-        described: the contents of its ``suite.json``.
-        rows: by config, without ``all``, in the suite's order.
+        folder: where it is.
+        described: the content of its ``suite.json``.
+        rows: by capability, in the suite's order.
         has_former_names: whether its files have the columns of before 4.0.0.
     """
 
@@ -141,12 +140,12 @@ class WrittenSuite(ShortRepr):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of its rows, whatever ``suite.json`` says."""
+        """The fingerprint of its rows."""
         return rows_fingerprint(self.all_rows)
 
     @property
     def all_rows(self) -> list[Row]:
-        """The rows of all configs."""
+        """The rows of all capabilities."""
         return [row for rows in self.rows.values() for row in rows]
 
 
@@ -220,7 +219,7 @@ def _refuse(folder: Path, faults: Sequence[str]) -> None:
 
 
 def _table_in(folder: Path, file: Mapping[str, Any]) -> pa.Table:
-    """A file's rows; a ValueError where they are none of a suite, or would be too many."""
+    """The table of a file; a ValueError if it is not the one that ``suite.json`` describes."""
     import pyarrow as pa
 
     content = read_limited(folder / file["path"], _MAX_FILE_BYTES)

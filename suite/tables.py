@@ -1,4 +1,4 @@
-"""The rows of a suite: their columns, what they must be, and what is made of them."""
+"""The rows of a suite: their schema, checks, fingerprint and examples."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SPLIT = "test"
 KINDS = ("seed", "expansion")
 """The kinds of cases that a failure rate counts."""
 CONTRAST = "contrast"
-"""A row that is a case, changed so that no label passes both; its ``seed_id`` names the case."""
+"""The kind of rows that are a case, changed so that no label passes both; ``seed_id`` names it."""
 FORMER_CONTRAST = "counterpart"
 """The same before suite 4.0.0. Ids are still made with it, so that no id has changed."""
 ORIGINS = ("masked", "phrase", "attested")

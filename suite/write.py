@@ -1,4 +1,4 @@
-"""Write a suite's files: the Hugging Face dataset repository that `read` reads."""
+"""Writes a suite's files, which are a Hugging Face dataset and are read by `read`."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _DATA_FILE = re.compile(rf"data/[^/]+/{SPLIT}-\d+-of-\d+\.parquet")
 
 
 def files_of_suite(folder: Path) -> list[str]:
-    """The names of the files that were written with the suite in a folder; none without one.
+    """The files of the suite in a folder, relative to it; none if there is no suite.
 
-    Where ``suite.json`` is damaged they are those that have the names of a suite's files.
+    If ``suite.json`` is damaged, the files are recognised by their names.
     """
     if not (folder / SUITE_FILE).is_file():
         return []
