@@ -114,17 +114,6 @@ def test_no_version_of_a_stranger_has_notes_of_ours(suite_folder: Path) -> None:
         assert card.replace(version, "V") == card_of(suite_folder, suite | {"version": "V"})
 
 
-def test_metadata_survives_words_that_yaml_or_tables_read_otherwise(suite_folder: Path) -> None:
-    suite = described(suite_folder)
-    suite["capabilities"][0]["title"] = 'He said: "no" # yes | \\n - [x]'
-    suite["corpus"]["licence"] = "MIT | or not"
-    card = card_of(suite_folder, suite)
-    name = suite["capabilities"][0]["id"]
-    config = next(one for one in metadata(card)["configs"] if one["config_name"] == name)
-    assert config["description"].startswith('He said: "no" # yes | \\n - [x], rows ')
-    assert "MIT \\| or not" in card
-
-
 HOSTILE = (
     "a <img src=x onerror=alert(1)> [b](https://evil.example) ![c](https://evil.example/d) | `e` "
     "*f* __g__ ~~h~~ https://evil.example www.evil.example\n---\nlicense: mit\n\n# i\n\n"

@@ -203,31 +203,10 @@ def test_a_failing_pair_stands_beside_the_figure_that_leads(tmp_path: Path) -> N
     assert f"scored {TODAY}" in page and LEAD_WORDS in page
 
 
-def test_two_models_of_one_name_are_told_apart_everywhere(tmp_path: Path) -> None:
-    paths = [
-        written("./model", tmp_path / one, weights_sha256=one * 64, labels=[n] * len(CASES))
-        for n, one in enumerate("ab")
-    ]
-    suite = suite_at(tmp_path, SUITE)
-    files = [*map(str, paths), "--suite", suite]
-    page = tmp_path / "page.html"
-    done = CliRunner().invoke(app, ["report", *files, "--html", str(page)])
-    assert done.exit_code == 0, done.output
-    compared = CliRunner().invoke(app, ["compare", *files])
-    for text in (done.stdout, page.read_text(), compared.stdout):
-        for one in "ab":
-            assert f"./model [weights {one * 8}]" in " ".join(text.split())
-
-
 def test_no_note_of_built_suites_stands_on_a_suite_of_others(tmp_path: Path) -> None:
     others = made_suite([case for case in CASES if case.kind == "seed"])
-    paths = [
-        make_result(others, tmp_path, name=name) for name in ("vader", "embedded-3class", "afinn")
-    ]
-    results = [read_scored(path, Suites([others])).result for path in paths]
-    assert notes_on(results) == []
-    built = [one.result for one in scored(*(written(n, tmp_path / "b") for n in ("vader", "a/b")))]
-    assert len(notes_on(built)) == 1
+    path = make_result(others, tmp_path, name="vader")
+    assert notes_on([read_scored(path, Suites([others])).result]) == []
 
 
 def test_how_predictions_were_obtained_stands_in_the_report(tmp_path: Path) -> None:
@@ -247,16 +226,6 @@ def test_how_predictions_were_obtained_stands_in_the_report(tmp_path: Path) -> N
     page = html_report(found)
     assert "Answers of the endpoint https://x.example/v1" in page
     assert "Predictions from the file mine.csv" in page
-
-
-@pytest.mark.parametrize("word", ["x" * 5_000, "<b>" * 2_000, "(" * 5_000])
-def test_a_text_without_end_is_cut_and_none_is_markup(word: str, tmp_path: Path) -> None:
-    cases = [Case("a", "LC4", "seed", "a", word, frozenset({0}))]
-    cases.append(Case("b", "LC4", "expansion", "a", f"{word} {word}", frozenset({0}), (word,)))
-    suite = replace(made_suite(cases), name=word[:4_000])
-    path = make_result(suite, tmp_path, lambda case: True, label_rule=word)
-    page = html_report([read_scored(path, Suites([suite]))])
-    assert word[:500] not in page and "<b><b>" not in page
 
 
 def test_results_on_several_suites_stand_below_each_other(tmp_path: Path) -> None:
@@ -280,10 +249,12 @@ def test_a_page_shows_text_as_text_and_marks_inserted_words(tmp_path: Path) -> N
     evil = "<script>alert(1)</script> isn't bad"
     cases = [Case("a", "LC4", "seed", "a", evil, frozenset({0}))]
     cases.append(Case("b", "LC4", "expansion", "a", f"also {evil}", frozenset({0}), ("also",)))
-    suite = replace(made_suite(cases), name="<b>mine</b>")
-    path = make_result(suite, tmp_path, lambda case: True)
+    cases.append(Case("c", "LC9", "seed", "c", "<b>" * 5_000, frozenset({0})))
+    suite = replace(made_suite(cases), name="<b>mine</b>" * 400)
+    path = make_result(suite, tmp_path, lambda case: True, label_rule="<b>" * 2_000)
     page = html_report([read_scored(path, Suites([suite]))])
-    assert "<script>" not in page and "<b>mine</b>" not in page
+    assert "<script>" not in page and "<b>mine</b>" not in page and "<b><b>" not in page
     assert "&lt;script&gt;" in page and "http" not in page  # it needs no network
+    assert len(page) < 40_000
     case = replace(cases[1], text="An undo is so & also do-able.", inserted=("so",))
     assert str(marked(case)) == "An undo is <mark>so</mark> &amp; also do-able."
