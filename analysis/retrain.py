@@ -123,10 +123,7 @@ class Accuracy:
 class Change:
     """Failures on the same cases before and after training.
 
-    Attributes:
-        cases, families: that were tested.
-        change: failure rate after less before.
-        ci: its 95 % bootstrap interval of whole families.
+    ``change`` is the failure rate after less before, ``ci`` its 95 % bootstrap interval of families.
     """
 
     cases: int
@@ -146,16 +143,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Training:
-    """What a training on capabilities changed.
+    """What a training on capabilities changed, by capability and on the corpus.
 
-    Attributes:
-        name: of the training.
-        trained_on: the capabilities.
-        problem: why there was no training; empty if there was.
-        train: cases that were trained on.
-        not_learnt: cases left out because the model has no class for their label.
-        changes: by capability, on cases that share no sentence with training.
-        corpus: accuracy on the corpus; None without one.
+    ``problem`` says why there was no training, if so. The model learnt ``train`` cases; it has no
+    class for the label of ``not_learnt`` others.
     """
 
     name: str
@@ -208,31 +199,11 @@ class RetrainingMatrix(Result):
         )
 
 
-def change_of(families: Sequence[int], before: Booleans, after: Booleans) -> Change:
-    """The change on cases, at least one, by each case's family and whether it failed."""
-    change, ci = mean_and_interval(families, after.astype(np.float64) - before, seed=0)
-    return Change(
-        cases=len(families),
-        families=len(set(families)),
-        failures_before=int(before.sum()),
-        failures_after=int(after.sum()),
-        fail_to_pass=int((before & ~after).sum()),
-        pass_to_fail=int((~before & after).sum()),
-        change=change,
-        ci=ci,
-    )
-
-
 @dataclass(frozen=True)
 class Retrainer:
     """Trains a model on capabilities of a suite, each time from the same weights.
 
-    Attributes:
-        model: a network.
-        suite: to train and to test on.
-        corpus: whose accuracy is measured; None for none.
-        options: of the training.
-        save_to: a folder for the trained models; None to keep their figures alone.
+    Accuracy is measured on the corpus, if there is one. Trained models are saved to ``save_to``.
     """
 
     model: LabelledClassifier
@@ -301,33 +272,32 @@ class Retrainer:
                 hint="train on another capability, or a model with three classes",
             )
         trained = fine_tuned(self.model, learnt, self.options)
-        (failed_before, right_before), (failed_after, right_after) = (
-            self._outcomes_before,
-            self._outcomes(trained),
-        )
-        families = families_of(cases)
+        failed_before, right_before = self._outcomes_before
+        failed_after, right_after = self._outcomes(trained)
         tested = {case.id for case in (*split.test, *split.others)}
-        numbers: dict[str, list[int]] = {}
-        for number, case in enumerate(cases):
-            if case.id in tested:
-                numbers.setdefault(case.capability, []).append(number)
+        families = families_of(cases)
+        changes: dict[str, Change] = {}
+        for capability in self.suite.capabilities:
+            numbers = [
+                number
+                for number, case in enumerate(cases)
+                if case.capability == capability and case.id in tested
+            ]
+            if numbers:
+                outcomes = failed_before[numbers], failed_after[numbers]
+                changes[capability] = change_of(families[numbers].tolist(), *outcomes)
         seen = sentences_of(split.train)
-        unseen = [
-            number
-            for number, sentence in enumerate(self._test_sentences)
-            if sentence_key(sentence.text) not in seen
-        ]
+        unseen = np.array(
+            [sentence_key(sentence.text) not in seen for sentence in self._test_sentences], bool
+        )
         accuracies = (float(right[unseen].mean()) for right in (right_before, right_after))
         training = Training(
             name=name,
             trained_on=tuple(trained_on),
             train=len(learnt),
             not_learnt=len(examples) - len(learnt),
-            changes={
-                capability: change_of(families[of].tolist(), failed_before[of], failed_after[of])
-                for capability, of in numbers.items()
-            },
-            corpus=Accuracy(len(unseen), *accuracies) if unseen else None,
+            changes=changes,
+            corpus=Accuracy(int(unseen.sum()), *accuracies) if unseen.any() else None,
         )
         if folder is not None:
             network = network_of(trained)
@@ -369,3 +339,18 @@ class Retrainer:
         likeliest = model.likeliest_labels([sentence.text for sentence in sentences])
         right = likeliest == [LABELS.index(sentence.label) for sentence in sentences]
         return np.array(failed, dtype=bool), np.array(right, dtype=bool)
+
+
+def change_of(families: Sequence[int], before: Booleans, after: Booleans) -> Change:
+    """The change on cases, at least one, by each case's family and whether it failed."""
+    change, ci = mean_and_interval(families, after.astype(np.float64) - before, seed=0)
+    return Change(
+        cases=len(families),
+        families=len(set(families)),
+        failures_before=int(before.sum()),
+        failures_after=int(after.sum()),
+        fail_to_pass=int((before & ~after).sum()),
+        pass_to_fail=int((~before & after).sum()),
+        change=change,
+        ci=ci,
+    )

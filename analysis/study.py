@@ -23,7 +23,7 @@ from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.errors import AnalysisError
 from s2lct.files import check_output_folder, write_text
 from s2lct.identity import fingerprint_of, rng_for, shuffle_key
-from s2lct.labels import LABELS, Label
+from s2lct.labels import NEGATIVE, NEUTRAL, POSITIVE
 from s2lct.plain_text import ShortRepr
 from s2lct.suite.annotation import Annotation, Form, Item, Question
 from s2lct.suite.capability_ids import natural_order
@@ -66,31 +66,14 @@ Ratings = Mapping[str, Sequence[int]]
 """The ratings of each item that has any."""
 
 
-@dataclass(frozen=True)
-class KeyItem:
-    """The case behind an item: its form's number, its family and the labels that pass."""
-
-    set: int
-    case: str
-    kind: str
-    seed_id: str
-    family: int
-    capability: str
-    text: str
-    passes: tuple[Label, ...]
-
-
 @dataclass(frozen=True, repr=False)
 class Key(ShortRepr):
-    """What annotators must not see: which case each item is.
-
-    The study's id is a hash of its cases. Items are called ``STUDY-SET-PLACE``.
-    """
+    """What annotators must not see: the case behind each item ``STUDY-SET-PLACE`` of the forms."""
 
     study: str
     suite: str
     suite_fingerprint: str
-    items: dict[str, KeyItem]
+    items: dict[str, Case]
 
 
 _KEY = TypeAdapter(Key)
@@ -116,18 +99,8 @@ def draw(suite: SuiteCases, *, sets: int = 3, seeds: int = 50, seed: int = 0) ->
     dealt = sorted(pairs[: sets * seeds], key=lambda pair: pair[0].capability)
     forms = [_form_order(dealt[number::sets], seed, number) for number in range(sets)]
     study = fingerprint_of([[case.id for case in cases] for cases in forms])[:8]
-    families = iter(families_of([case for cases in forms for case in cases]).tolist())
     items = {
-        f"{study}-{number}-{place:03}": KeyItem(
-            set=number,
-            case=case.id,
-            kind=case.kind,
-            seed_id=case.seed_id,
-            family=next(families),
-            capability=case.capability,
-            text=case.text,
-            passes=tuple(LABELS[label] for label in sorted(case.passes)),
-        )
+        f"{study}-{number}-{place:03}": case
         for number, cases in enumerate(forms, 1)
         for place, case in enumerate(cases, 1)
     }
@@ -165,14 +138,15 @@ def forms_of(key: Key) -> dict[str, Form]:
     capabilities.
     """
     about = {shipped.id: (shipped.title, shipped.raters or "") for shipped in load_capabilities()}
-    if key.suite and Path(key.suite).is_dir():
+    if Path(key.suite).is_dir():
         for own in read_description(Path(key.suite))["capabilities"]:
-            _, shipped_description = about.get(own["id"], ("", ""))
-            about[own["id"]] = own["title"], own.get("raters") or shipped_description
-    sets: dict[int, list[Item]] = defaultdict(list)
-    for id, item in key.items.items():
-        title, description = about.get(item.capability, (item.capability, ""))
-        sets[item.set].append(Item(id, item.text, title, description))
+            _, description = about.get(own["id"], ("", ""))
+            about[own["id"]] = own["title"], own.get("raters") or description
+    sets: dict[str, list[Item]] = defaultdict(list)
+    for id, case in key.items.items():
+        sets[id.split("-")[1]].append(
+            Item(id, case.text, *about.get(case.capability, (case.capability, "")))
+        )
     return {
         f"set-{number}": Form(
             f"study-{key.study}-set-{number}",
@@ -181,7 +155,7 @@ def forms_of(key: Key) -> dict[str, Form]:
             items,
             QUESTIONS,
         )
-        for number, items in sorted(sets.items())
+        for number, items in sets.items()
     }
 
 
@@ -223,14 +197,9 @@ def read_key(path: Path) -> Key:
 class Agreement:
     """How far annotators agree with the suite, and with each other, about some cases.
 
-    Attributes:
-        cases: that have a rating.
-        rated: that have a rating of sentiment.
-        ratings: of sentiment.
-        label_consistency: share of cases whose mean rating is a label that passes (one less what
-            equation 1 counts).
-        relevance: mean relevance, in [0, 1] (equation 2).
-        alpha_sentiment, alpha_relevance: Krippendorff's ordinal alpha; None where undefined.
+    ``rated`` cases have a rating of sentiment. ``label_consistency`` is the share of them whose
+    mean rating is a label that passes (equation 1 counts the others), ``relevance`` the mean
+    relevance in [0, 1] (equation 2); the alphas are Krippendorff's. None is what is undefined.
     """
 
     cases: int
@@ -244,14 +213,10 @@ class Agreement:
 
 @dataclass(frozen=True, repr=False)
 class StudyResult(Result):
-    """What annotators answered.
+    """Agreement about seeds, expansions and all, then about each capability.
 
-    Attributes:
-        study, suite, suite_fingerprint: as in the key.
-        annotators: who gave at least one answer.
-        missing: ratings left out on the forms handed in.
-        groups: agreement about seeds, expansions and all, then about each capability.
-        disputed: ids of the cases about which no majority of annotators agrees with the suite.
+    ``missing`` counts the ratings left out on the forms handed in; ``disputed`` are the ids of
+    cases about which no majority of annotators agrees with the suite.
     """
 
     study: str
@@ -304,18 +269,20 @@ def evaluate(annotations: Sequence[Annotation], key: Key) -> StudyResult:
             ratings[name].setdefault(annotation.item, []).append(int(rating))
     sentiments, relevances = ratings[SENTIMENT.name], ratings[RELEVANCE.name]
     rated = sentiments.keys() | relevances.keys()
-    items = {id: item for id, item in key.items.items() if id in rated}
-    if not items:
+    cases = {id: case for id, case in key.items.items() if id in rated}
+    if not cases:
         raise AnalysisError(
             "the files hold no rating", hint="have the forms filled in, then import them"
         )
-    names = sorted({item.capability for item in items.values()}, key=natural_order)
+    names = sorted({case.capability for case in cases.values()}, key=natural_order)
     groups: dict[str, Agreement] = {}
     for name in ("seeds", "expansions", "all", *names):
-        ids = [
-            id for id, item in items.items() if name in (f"{item.kind}s", "all", item.capability)
-        ]
-        groups[name] = _agreement(ids, sentiments, relevances, items)
+        group = {
+            id: case
+            for id, case in cases.items()
+            if name in (f"{case.kind}s", "all", case.capability)
+        }
+        groups[name] = _agreement(group, sentiments, relevances)
     return StudyResult(
         study=key.study,
         suite=key.suite,
@@ -324,31 +291,31 @@ def evaluate(annotations: Sequence[Annotation], key: Key) -> StudyResult:
         missing=sum(len(QUESTIONS) - len(annotation.answers) for annotation in annotations),
         groups=groups,
         disputed=tuple(
-            item.case
-            for id, item in items.items()
-            if _is_disputed(item, sentiments.get(id, ()), relevances.get(id, ()))
+            case.id
+            for id, case in cases.items()
+            if _is_disputed(case, sentiments.get(id, ()), relevances.get(id, ()))
         ),
     )
 
 
-def _agreement(
-    ids: Sequence[str], sentiments: Ratings, relevances: Ratings, items: Mapping[str, KeyItem]
-) -> Agreement:
+def _agreement(cases: Mapping[str, Case], sentiments: Ratings, relevances: Ratings) -> Agreement:
     sentiments, relevances = (
-        {id: ratings[id] for id in ids if id in ratings} for ratings in (sentiments, relevances)
+        {id: ratings[id] for id in cases if id in ratings} for ratings in (sentiments, relevances)
     )
-    lowest, *_, highest = RATINGS
 
     def estimate(values: Mapping[str, float]) -> Estimate | None:
-        families = [items[id].family for id in values]
-        return mean_and_interval(families, list(values.values()), seed=0) if values else None
+        if not values:
+            return None
+        families = families_of([cases[id] for id in values]).tolist()
+        return mean_and_interval(families, list(values.values()), seed=0)
 
+    lowest, *_, highest = RATINGS
     return Agreement(
-        cases=len(ids),
+        cases=len(cases),
         rated=len(sentiments),
         ratings=sum(map(len, sentiments.values())),
         label_consistency=estimate(
-            {id: label_of(fmean(of)) in items[id].passes for id, of in sentiments.items()}
+            {id: label_of(fmean(of)) in cases[id].passes for id, of in sentiments.items()}
         ),
         relevance=estimate(
             {id: (fmean(of) - lowest) / (highest - lowest) for id, of in relevances.items()}
@@ -358,14 +325,14 @@ def _agreement(
     )
 
 
-def label_of(sentiment: float) -> Label:
+def label_of(sentiment: float) -> int:
     """The label that a rating of sentiment, or a mean of ratings, stands for.
 
     Means are cut where the paper cuts SST's scores: at 0.4 and 0.6 of the scale.
     """
     if sentiment <= HIGHEST_NEGATIVE_MEAN:
-        return "negative"
-    return "neutral" if sentiment <= HIGHEST_NEUTRAL_MEAN else "positive"
+        return NEGATIVE
+    return NEUTRAL if sentiment <= HIGHEST_NEUTRAL_MEAN else POSITIVE
 
 
 def alpha_of(ratings: Ratings) -> float | None:
@@ -379,11 +346,11 @@ def alpha_of(ratings: Ratings) -> float | None:
     return float(krippendorff.alpha(value_counts=counts, level_of_measurement="ordinal"))
 
 
-def _is_disputed(item: KeyItem, sentiments: Sequence[int], relevances: Sequence[int]) -> bool:
+def _is_disputed(case: Case, sentiments: Sequence[int], relevances: Sequence[int]) -> bool:
     """Whether at most half of a case's annotators agree on its label, or on its relevance.
 
     HateCheck's rule (Röttger et al. 2021).
     """
-    labels = [label_of(rating) in item.passes for rating in sentiments]
+    labels = [label_of(rating) in case.passes for rating in sentiments]
     relevant = [rating > HIGHEST_IRRELEVANT_RATING for rating in relevances]
     return any(votes and sum(votes) <= len(votes) / 2 for votes in (labels, relevant))

@@ -18,7 +18,6 @@ from typer.testing import CliRunner
 
 from s2lct.analysis.study import (
     Key,
-    KeyItem,
     alpha_of,
     draw,
     evaluate,
@@ -29,7 +28,6 @@ from s2lct.analysis.study import (
 from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
-from s2lct.labels import LABELS
 from s2lct.suite.annotation import Annotation
 from s2lct.suite.cases import Case, SuiteCases, load_suite
 
@@ -60,17 +58,17 @@ def drawn(seed: int = 0) -> Key:
     return draw(made_up_suite(), sets=2, seeds=6, seed=seed)
 
 
-def sets_of(study: Key) -> list[list[KeyItem]]:
-    items = study.items.values()
-    return [[item for item in items if item.set == n] for n in sorted({i.set for i in items})]
+def sets_of(study: Key) -> list[list[Case]]:
+    numbers = sorted({id.split("-")[1] for id in study.items})
+    return [[study.items[id] for id in study.items if f"-{n}-" in id] for n in numbers]
 
 
 def test_seeds_and_their_expansions_are_drawn_once_and_stand_far_apart() -> None:
     study = draw(made_up_suite(seeds=60))
     assert [len(items) for items in sets_of(study)] == [100, 100, 100]
-    assert len({item.case for item in study.items.values()}) == 300
+    assert len({case.id for case in study.items.values()}) == 300
     for items in sets_of(study):
-        seeds = {item.case for item in items if item.kind == "seed"}
+        seeds = {item.id for item in items if item.kind == "seed"}
         parents = [item.seed_id for item in items if item.kind == "expansion"]
         assert len(seeds) == 50
         assert sorted(parents) == sorted(seeds)
@@ -96,7 +94,7 @@ def test_forms_hold_nothing_but_texts_and_capabilities() -> None:
             for item in items
         ]
         page = form.html() + form.csv()
-        secrets = {secret for item in items for secret in (item.case, item.seed_id)}
+        secrets = {secret for item in items for secret in (item.id, item.seed_id)}
         words = ("expansion", "seed", "passes", "its-name", "f" * 64, "inserted")
         assert not [secret for secret in (*secrets, *words) if secret in page]
     for capability in shipped.values():
@@ -147,7 +145,7 @@ def test_figures_are_those_of_the_formulas(answers: list[Annotation]) -> None:
         for name, of in ratings["sentiment"].items():
             score = Fraction(sum(of) - len(of), 4 * len(of))
             label = 0 if score <= Fraction(2, 5) else 1 if score <= Fraction(3, 5) else 2
-            matches.append(LABELS[label] in KEY.items[name].passes)
+            matches.append(label in KEY.items[name].passes)
         # Equation 2: the mean of relevance brought to 0 to 1.
         scores = [np.mean(of) / 4 - 0.25 for of in ratings["relevance"].values()]
         means = (agreement.label_consistency, agreement.relevance)
@@ -190,13 +188,13 @@ def test_a_case_is_disputed_unless_a_majority_agrees(
     relevances: tuple[int | None, ...],
     expected: bool,
 ) -> None:
-    name = next(name for name, item in KEY.items.items() if item.passes == ("negative",))
+    name = next(name for name, item in KEY.items.items() if item.passes == {0})
     answers = [
         answer(str(number), name, relevance, sentiment)
         for number, (sentiment, relevance) in enumerate(zip(sentiments, relevances, strict=True))
     ]
     disputed = evaluate(answers, KEY).disputed
-    assert disputed == ((KEY.items[name].case,) if expected else ())
+    assert disputed == ((KEY.items[name].id,) if expected else ())
 
 
 def test_the_commands_from_a_built_suite_to_disputed_cases(
@@ -214,7 +212,7 @@ def test_the_commands_from_a_built_suite_to_disputed_cases(
         rows = list(csv.DictReader((out / f"set-{number}.csv").open(encoding="utf-8-sig")))
         assert len(rows) == 8
         for row in rows:
-            case = of_id[key.items[row["id"].removeprefix("i")].case]
+            case = of_id[key.items[row["id"].removeprefix("i")].id]
             assert row["text"] == case.text
             row |= {"relevance": "5", "sentiment": "234"[min(case.passes)]}
         rows[0]["sentiment"] = {"2": "5", "3": "1", "4": "1"}[rows[0]["sentiment"]]
@@ -232,5 +230,5 @@ def test_the_commands_from_a_built_suite_to_disputed_cases(
     written = json.loads(figures.read_text(encoding="utf-8"))
     assert written["groups"]["all"]["label_consistency"][0] == pytest.approx(14 / 16)
     assert written["groups"]["all"]["relevance"][0] == 1
-    wrong = {key.items[f"{key.study}-{number}-001"].case for number in (1, 2)}
+    wrong = {key.items[f"{key.study}-{number}-001"].id for number in (1, 2)}
     assert set(written["disputed"]) == wrong

@@ -8,7 +8,8 @@ P that is reported rests on new samples, as an estimate chosen for being high is
 
 from __future__ import annotations
 
-from collections import Counter
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -34,14 +35,9 @@ SEARCH_SAMPLES = (10, 20, 50)
 
 @dataclass(frozen=True, slots=True)
 class ExplainedWord:
-    """A word of an explained text.
+    """A word of an explained text, where it comes from, and what it contributes.
 
-    Attributes:
-        text: the word, from ``start`` to ``end`` of the case's text.
-        part: where it comes from.
-        contribution: to the prediction.
-        kept: whether it belongs to the set that holds the prediction.
-        without: the set's estimated P without this word; None for a word that is not kept.
+    Kept words belong to the set that holds the prediction; ``without`` is its P without the word.
     """
 
     text: str
@@ -96,24 +92,21 @@ def share_interval(hits: int, samples: int, method: str = "exact") -> tuple[floa
 def choose_failures(
     cases: Sequence[Case], predicted: Sequence[int], limit: int | None = None
 ) -> list[Case]:
-    """The cases that a model fails, of each capability at most ``limit``, in their order.
+    """The cases whose predicted label does not pass, at most ``limit`` of a capability, in order.
 
-    They are of different families where there are enough. ``predicted`` has the label predicted for
-    each case.
+    They are of different families where there are enough.
     """
-    ranks: dict[str, list[tuple[int, int]]] = {}
+    ranked: dict[str, list[tuple[int, int]]] = defaultdict(list)
     failures_of_family = Counter[int]()
-    families = families_of(cases).tolist()
-    for number, (case, label) in enumerate(zip(cases, predicted, strict=True)):
-        if label not in case.passes:
+    for number, family in enumerate(families_of(cases).tolist()):
+        if predicted[number] not in cases[number].passes:
             # The first of each family comes before the second of any.
-            rank = failures_of_family[families[number]], number
-            ranks.setdefault(case.capability, []).append(rank)
-            failures_of_family[families[number]] += 1
-    return [
-        cases[number]
-        for number in sorted(number for of in ranks.values() for _, number in sorted(of)[:limit])
-    ]
+            ranked[cases[number].capability].append((failures_of_family[family], number))
+            failures_of_family[family] += 1
+    chosen = sorted(
+        number for failures in ranked.values() for _, number in sorted(failures)[:limit]
+    )
+    return [cases[number] for number in chosen]
 
 
 def smallest_set(order: Sequence[int], holds: Callable[[frozenset[int]], bool]) -> frozenset[int]:
@@ -124,27 +117,16 @@ def smallest_set(order: Sequence[int], holds: Callable[[frozenset[int]], bool]) 
         holds: whether a set of words holds the prediction, always the same for equal sets. It is
             not asked about the set of all words, which does.
     """
-    # Doubling, then halving: the shortest prefix that holds, if longer ones hold, too.
-    fails, enough, shown = -1, len(order), 0
-    while enough - fails > 1:
-        if holds(frozenset(order[:shown])):
-            enough = shown
-        else:
-            fails = shown
-        doubled = max(1, 2 * fails)
-        shown = doubled if doubled < enough == len(order) else (fails + enough) // 2
-    needed = frozenset(order[:enough])
-    # Delta debugging (Zeller and Hildebrandt 2002): halves, quarters … single words.
-    size, dropped = max(1, len(needed) // 2), True
-    while size > 1 or dropped:
-        dropped = False
-        rising = [word for word in reversed(order) if word in needed]
-        for start in range(0, len(rising), size):
-            block = needed.intersection(rising[start : start + size])
-            if block and holds(needed - block):
-                needed, dropped = needed - block, True
-        if size > 1:
-            size, dropped = size // 2, True
+    if not order or holds(frozenset()):
+        return frozenset()
+    # The shortest prefix of the order that holds, if longer ones hold, too.
+    length = bisect_left(range(len(order)), True, key=lambda size: holds(frozenset(order[:size])))
+    needed, before = frozenset(order[:length]), None
+    while needed != before:
+        before = needed
+        for word in reversed(order):
+            if word in needed and holds(needed - {word}):
+                needed -= {word}
     return needed
 
 
@@ -163,8 +145,7 @@ def explain_cases(
         inputs = [*settings, case.id, case.text, case.template, case.places, case.source_texts]
         make = partial(_explain, model, case, filler)
         with without_bars():
-            explanation = kept(model.classifier.fingerprint, inputs, _EXPLANATION, make)
-        explanations.append(explanation)
+            explanations.append(kept(model.classifier.fingerprint, inputs, _EXPLANATION, make))
         advance(1)
     return explanations
 
