@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 import numpy.typing as npt
@@ -38,15 +39,11 @@ COLOURS = {SUITE: "#2f81d6", CHECKLIST: "#d9730d", CORPUS: "#7d8590"}
 
 @dataclass(frozen=True, slots=True)
 class DiversityRow:
-    """The diversity of one source's cases in one group of cases.
+    """The diversity of a source's cases in a group: all, seeds, expansions or a capability.
 
-    Attributes:
-        group: ``all``, ``seed``, ``expansion`` or a capability.
-        source: ``suite``, ``CheckList`` or ``corpus``.
-        cases: how many cases were measured, per sample.
-        self_bleu: mean BLEU, 0 to 100, of each case against all others (Zhu et al. 2018).
-        self_bleu_range: of the suite its 95 % bootstrap interval; else least and greatest sample.
-        productions: distinct productions above the parts of speech, mean over samples.
+    ``self_bleu`` is the mean BLEU of each case against all others (Zhu et al. 2018), with the
+    suite's 95 % bootstrap interval, or the least and greatest of the random samples.
+    ``productions`` are distinct ones above the parts of speech, in the mean of the samples.
     """
 
     group: str
@@ -131,19 +128,13 @@ def measure_diversity(
     corpus: Corpus | None = None,
     seed: int = 0,
 ) -> Diversity:
-    """Measure a suite's cases, and as many random cases of other sources.
+    """Measure a suite's cases, and as many random ones of CheckList and of a corpus.
 
-    Args:
-        cases: of the suite.
-        checklist: CheckList's cases. A capability is compared with the CheckList test that its
-            specification names, or with all cases where it names none.
-        corpus: its sentences are compared.
-        seed: of the random samples.
+    A capability is compared with the CheckList test that its specification names, or with all of
+    CheckList's cases where it names none.
     """
     groups = _cases_by_group(cases)
-    family_of = dict(zip((case.id for case in cases), families_of(cases).tolist(), strict=True))
-    samples: dict[tuple[str, str], list[list[str]]] = {}
-    others: dict[str, Mapping[str, Sequence[str]]] = {}
+    others: dict[str, Mapping[str, list[str]]] = {}
     if checklist:
         others[CHECKLIST] = {
             group: [case.text for case in cases_beside([*checklist], group)] for group in groups
@@ -151,15 +142,14 @@ def measure_diversity(
     if corpus is not None and corpus.sentences:
         sentences = [sentence.text for sentence in corpus.sentences]
         others[CORPUS] = dict.fromkeys(groups, sentences)
+    samples: dict[tuple[str, str], list[list[str]]] = {}
     for group, members in groups.items():
         samples[group, SUITE] = [[case.text for case in members]]
         for source, texts in others.items():
             size = min(len(members), len(texts[group]))
+            draws = (("diversity", source, group, str(draw)) for draw in range(RANDOM_SAMPLES))
             samples[group, source] = [
-                rng_for(seed, "diversity", source, group, str(number)).sample(
-                    list(texts[group]), size
-                )
-                for number in range(RANDOM_SAMPLES)
+                rng_for(seed, *draw).sample(texts[group], size) for draw in draws
             ]
     productions = productions_of_texts(
         text for drawn in samples.values() for texts in drawn for text in texts
@@ -170,14 +160,11 @@ def measure_diversity(
         means = [float(of.mean()) for of in scores]
         bounds = min(means), max(means)
         if source == SUITE:
-            families = [family_of[case.id] for case in groups[group]]
+            families = families_of(groups[group]).tolist()
             bounds = mean_and_interval(families, scores[0], seed=0)[1]
         counts = [len(frozenset().union(*(productions[text] for text in texts))) for texts in drawn]
-        rows.append(
-            DiversityRow(
-                group, source, len(drawn[0]), float(np.mean(means)), bounds, float(np.mean(counts))
-            )
-        )
+        figures = fmean(means), bounds, fmean(counts)
+        rows.append(DiversityRow(group, source, len(drawn[0]), *figures))
     return Diversity(tuple(rows))
 
 

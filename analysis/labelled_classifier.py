@@ -25,10 +25,9 @@ class LabelledClassifier:
     def of(
         cls, classifier: Classifier, label_map: Mapping[str, str] | None = None
     ) -> LabelledClassifier:
-        """A classifier whose classes mean what the map or their names say.
+        """A classifier whose classes mean what the map or, without one, their names say.
 
-        Raises:
-            ScoringError: a class has no meaning.
+        A `ScoringError` is raised where they do not say it.
         """
         rule = rule_for(classifier.classes, model=classifier.name, label_map=label_map)
         return cls(classifier, rule)
@@ -37,11 +36,7 @@ class LabelledClassifier:
     def load(
         cls, name: str, *, device: str = "auto", label_map: Mapping[str, str] | None = None
     ) -> LabelledClassifier:
-        """Load a classifier by name, in single precision.
-
-        Raises:
-            ScoringError: there is no such model, or it cannot be used.
-        """
+        """Load a classifier by name, in single precision; a `ScoringError` if there is none."""
         return cls.of(load_classifier(name, device=device, dtype="float32"), label_map)
 
     def labels(self, texts: Sequence[str]) -> Labels:

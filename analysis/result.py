@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from pydantic import TypeAdapter
+from rich.console import Console
 
 from s2lct.plain_text import ShortRepr
 from s2lct.tables import Table
@@ -20,8 +22,8 @@ class Result(ShortRepr):
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
-        """Every figure as dicts, lists, texts and numbers."""
-        figures: dict[str, Any] = TypeAdapter(type(self)).dump_python(self, mode="json")
+        """Every figure, as dicts, lists, texts and numbers."""
+        figures: dict[str, Any] = json.loads(self.json())
         return figures
 
     def json(self) -> str:
@@ -29,8 +31,6 @@ class Result(ShortRepr):
         return TypeAdapter(type(self)).dump_json(self, indent=1).decode() + "\n"
 
     def __str__(self) -> str:
-        from rich.console import Console
-
         console = Console(markup=False, highlight=False, emoji=False, color_system=None)
         with console.capture() as shown:
             console.print(self.table())

@@ -123,7 +123,7 @@ class Accuracy:
 class Change:
     """Failures on the same cases before and after training.
 
-    ``change`` is the failure rate after less before, ``ci`` its 95 % bootstrap interval of families.
+    ``change`` is the failure rate after less before, ``ci`` its 95 % interval (by families).
     """
 
     cases: int
