@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from s2lct.analysis.commands import coverage, models, suites
+from s2lct.analysis.commands import coverage, methods
 from s2lct.cli.console import console, note, show
 from s2lct.cli.options import Panel
 from s2lct.files import folder_name
@@ -33,7 +33,7 @@ app.add_typer(study_app, name="study", rich_help_panel=JUDGING.heading)
 
 
 @INSIDE.shows(
-    models.explain, "s2lct explain vader --suite dist/s2lct --limit 8 --html explain.html"
+    methods.explain, "s2lct explain vader --suite dist/s2lct --limit 8 --html explain.html"
 )
 def show_explanations(explanations: Explanations, *, out: Path) -> None:
     """What holds the failures of each capability."""
@@ -42,7 +42,7 @@ def show_explanations(explanations: Explanations, *, out: Path) -> None:
 
 
 @INSIDE.shows(
-    models.retrain,
+    methods.retrain,
     "s2lct retrain embedded-3class --on LC9 --suite dist/s2lct --out retrained/",
     "s2lct retrain embedded-3class --on each --suite dist/s2lct --out retrained/",
 )
@@ -93,7 +93,7 @@ def show_masks(found: Masks, *, model: str, out: Path) -> None:
 
 
 @JUDGING.shows(
-    suites.diversity,
+    methods.diversity,
     "s2lct diversity dist/s2lct --plot diversity.svg",
     "s2lct diversity dist/s2lct --checklist sentiment_mft.jsonl.gz",
 )
@@ -102,7 +102,7 @@ def show_diversity(measured: Diversity) -> None:
     console.print(measured.table())
 
 
-@STUDY.shows(suites.export_study, "s2lct study export dist/s2lct --out study/", name="export")
+@STUDY.shows(methods.export_study, "s2lct study export dist/s2lct --out study/", name="export")
 def show_study(files: list[Path], *, sets: int, seeds: int) -> None:
     """What goes to annotators, and what stays."""
     *forms, key = files
@@ -113,7 +113,7 @@ def show_study(files: list[Path], *, sets: int, seeds: int) -> None:
 
 
 @STUDY.shows(
-    suites.import_annotations,
+    methods.import_annotations,
     "s2lct study import ada.csv bob.csv --key study/key.json",
     name="import",
 )
