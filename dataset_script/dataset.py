@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,7 +17,6 @@ from s2lct.dataset_script.hub import (
     Publisher,
     RepoOption,
     require_repo,
-    write_files,
 )
 from s2lct.errors import PublishError
 from s2lct.leaderboard.results.hub import hub_errors, released_versions
@@ -104,12 +102,9 @@ def publish_dataset(
     changelog = changelog_with(older_changelog, new, bump, changes, notes)
     headline = f"{last} → {new}: {bump.value}" if bump else f"{new}, the first version:"
     description = "\n".join(f"- {change}" for change in changes)
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        write_files(folder, {**_files(written, repo, new), CHANGELOG: changelog.encode()})
-        done = publisher.publish(
-            folder, f"S²LCT {new}", description, replaced="data/*", tag=tag_of(new)
-        )
+    files = {**_files(written, repo, new), CHANGELOG: changelog.encode()}
+    title = f"S²LCT {new}"
+    done = publisher.publish(files, title, description, replaced="data/*", tag=tag_of(new))
     return [headline, *(f"  {change}" for change in changes), *done]
 
 

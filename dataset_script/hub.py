@@ -1,4 +1,4 @@
-"""Publishing to the Hub: one commit makes a repository hold the files of a folder."""
+"""Publishing to the Hub: one commit makes a repository hold some files."""
 
 from __future__ import annotations
 
@@ -35,13 +35,6 @@ def require_repo(option: str, repo: str) -> None:
         raise PublishError(f"{option} {repo}: names no repository", hint="write it like ORG/NAME")
 
 
-def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files, content by relative path, into a folder."""
-    for path, content in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(content)
-
-
 @dataclass
 class Publisher:
     """Publishes to one repository of the Hub that HF_ENDPOINT names.
@@ -76,20 +69,20 @@ class Publisher:
 
     def publish(
         self,
-        folder: Path,
+        files: Mapping[str, bytes],
         title: str,
         description: str = "",
         *,
         replaced: str | None = None,
         tag: str | None = None,
     ) -> list[str]:
-        """Commit the files of a folder that are new or changed, and tag the commit.
+        """Commit the files that are new or changed, and tag the commit.
 
         Args:
-            folder: what the repository is to hold; its other files stay as they are.
+            files: content by path; other files of the repository stay as they are.
             title: of the commit.
             description: of the commit.
-            replaced: a pattern; files that it matches and ``folder`` lacks are deleted.
+            replaced: a pattern; files that it matches and that are not among ``files`` are deleted.
             tag: set on the commit, unless that is a proposal.
 
         Returns:
@@ -103,20 +96,19 @@ class Publisher:
                 f"{self.kind} {self.repo}: there is none, or the token may not see it",
                 hint="check its name; a new one is made without --create-pr",
             )
-        created = [] if self.head else [f"create the {self.kind} {self.repo}"]
+        done = [] if self.head else [f"create the {self.kind} {self.repo}"]
         if self.dry_run:
-            sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
             verb = "propose to" if self.create_pr else "commit to"
-            files = f"{len(sizes):,} files ({sum(sizes):,} bytes)"
-            done = [*created, f"{verb} {self.repo} what is new or changed among {files}"]
+            size = f"{len(files):,} files ({sum(map(len, files.values())):,} bytes)"
+            done.append(f"{verb} {self.repo} what is new or changed among {size}")
             done += [f"set the tag {tag}"] if tag and not self.create_pr else []
             return [f"would {line}" for line in done]
-        commit, url = self._commit(folder, title, description, replaced)
-        if not url:
-            done = [f"nothing to do: {self.repo} holds all of it"]
-        else:
+        commit, url = self._commit(files, title, description, replaced)
+        if url:
             verb = "proposed to" if self.create_pr else "committed to"
-            done = [*created, f"{verb} {self.repo}", f"see {url}"]
+            done += [f"{verb} {self.repo}", f"see {url}"]
+        else:
+            done = [f"nothing to do: {self.repo} holds all of it"]
         if tag and url and self.create_pr:
             done.append(f"after the merge, the same command without --create-pr tags {tag}")
         elif tag:
@@ -127,10 +119,17 @@ class Publisher:
         return done
 
     def _commit(
-        self, folder: Path, title: str, description: str, replaced: str | None
+        self, files: Mapping[str, bytes], title: str, description: str, replaced: str | None
     ) -> tuple[str, str]:
         """The newest commit, and the address of what was committed; empty if nothing changed."""
-        with hub_errors(f"publish {self.repo}", PublishError, "Nothing was changed by that."):
+        consequence = "Nothing was changed by that."
+        with (
+            TemporaryDirectory() as folder,
+            hub_errors(f"publish {self.repo}", PublishError, consequence),
+        ):
+            for path, content in files.items():
+                (Path(folder) / path).parent.mkdir(parents=True, exist_ok=True)
+                (Path(folder) / path).write_bytes(content)
             if not self.head:
                 sdk = "static" if self.kind == "space" else None
                 self.api.create_repo(self.repo, repo_type=self.kind, exist_ok=True, space_sdk=sdk)
@@ -149,11 +148,3 @@ class Publisher:
             return self.head, ""
         url = commit.pr_url if self.create_pr else commit.commit_url
         return str(commit.oid), without_token(str(url))
-
-    def publish_files(
-        self, files: Mapping[str, bytes], title: str, description: str = ""
-    ) -> list[str]:
-        """`publish` files by content instead of a folder."""
-        with TemporaryDirectory() as folder:
-            write_files(Path(folder), files)
-            return self.publish(Path(folder), title, description)

@@ -82,7 +82,7 @@ def publish_results(
     title = f"Add {len(lines)} result{'s' if len(lines) > 1 else ''}"
     description = "\n".join(f"- {line}" for line in lines)
     publisher = Publisher(to, "dataset", create_pr, dry_run)
-    return [*lines, *publisher.publish_files(contents, title, description)]
+    return [*lines, *publisher.publish(contents, title, description)]
 
 
 def _checked(path: Path, suites: Suites) -> _Submission:

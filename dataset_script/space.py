@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
@@ -19,7 +18,6 @@ from s2lct.dataset_script.hub import (
     Publisher,
     RepoOption,
     require_repo,
-    write_files,
 )
 from s2lct.dataset_script.install import METRIC_FILE, NAME
 from s2lct.errors import PublishError
@@ -54,12 +52,9 @@ def publish_metric(
         "index.html": render("metric_page.html", repo=repo).encode(),
         "requirements.txt": "".join(f"{name}=={pin}\n" for name, pin in pinned.items()).encode(),
     }
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        write_files(folder, files)
-        _copy_package(folder / "package")
-        publisher = Publisher(repo, "space", create_pr, dry_run)
-        return publisher.publish(folder, "Publish the metric", replaced="package/*")
+    files |= {f"package/{path}": content for path, content in _package_files().items()}
+    publisher = Publisher(repo, "space", create_pr, dry_run)
+    return publisher.publish(files, "Publish the metric", replaced="package/*")
 
 
 @command
@@ -78,21 +73,23 @@ def publish_leaderboard(
     require_repo("--repo", repo)
     require_repo("--results", results)
     require_repo("--dataset", dataset)
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        build_leaderboard(results=results, suite=[dataset], out=folder)
-        card = render("leaderboard_card.md", results=results, dataset=dataset)
-        write_files(folder, {"README.md": card.encode()})
-        publisher = Publisher(repo, "space", create_pr, dry_run)
-        return publisher.publish(folder, "Publish the leaderboard")
+    with TemporaryDirectory() as folder:
+        build_leaderboard(results=results, suite=[dataset], out=Path(folder))
+        files = {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+    card = render("leaderboard_card.md", results=results, dataset=dataset)
+    publisher = Publisher(repo, "space", create_pr, dry_run)
+    return publisher.publish(files | {"README.md": card.encode()}, "Publish the leaderboard")
 
 
-def _copy_package(folder: Path) -> None:
-    """Copy this package, so that a Space needs no release of it, without what only builds need."""
+def _package_files() -> dict[str, bytes]:
+    """This package, so that a Space needs no release of it, without what only builds need."""
     metadata = f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {version(NAME)}\n"
-    write_files(folder, {f"{NAME}-{version(NAME)}.dist-info/METADATA": metadata.encode()})
-    left_out = shutil.ignore_patterns("weights", "annotations", "__pycache__", "*.parquet", "*.txt")
+    files = {f"{NAME}-{version(NAME)}.dist-info/METADATA": metadata.encode()}
     for package in (NAME, *(f"{NAME}.{part}" for part in _SUBPACKAGES)):
-        with resources.as_file(resources.files(package)) as source:
-            target = folder.joinpath(*package.split("."))
-            shutil.copytree(source, target, ignore=left_out, dirs_exist_ok=True)
+        with resources.as_file(resources.files(package)) as folder:
+            for path in folder.rglob("*"):
+                place = path.relative_to(folder)
+                is_built = {"weights", "annotations", "__pycache__"}.intersection(place.parts)
+                if path.is_file() and not is_built and path.suffix not in (".parquet", ".txt"):
+                    files[f"{package.replace('.', '/')}/{place.as_posix()}"] = path.read_bytes()
+    return files
