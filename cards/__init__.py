@@ -27,9 +27,7 @@ _SPLIT = "test"
 
 
 def render_dataset_card(
-    suite: Mapping[str, Any],
-    examples: Mapping[str, Mapping[str, str]],
-    repo: str | None = None,
+    suite: Mapping[str, Any], examples: Mapping[str, Mapping[str, str]], repo: str | None = None
 ) -> str:
     """The README of a suite: YAML that `datasets` reads, then prose.
 

@@ -11,13 +11,7 @@ from packaging.version import Version
 
 from s2lct.cards import render_dataset_card
 from s2lct.command import command
-from s2lct.dataset_script.hub import (
-    CreatePr,
-    DryRun,
-    Publisher,
-    RepoOption,
-    require_repo,
-)
+from s2lct.dataset_script.hub import CreatePr, DryRun, Publisher, RepoOption, require_repo
 from s2lct.errors import PublishError
 from s2lct.leaderboard.results.hub import hub_errors, released_versions
 from s2lct.suite.versions import (

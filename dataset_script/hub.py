@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 Kind = Literal["dataset", "space"]
 RepoOption = Annotated[str, typer.Option(help="Repository, as ORG/NAME; made if there is none.")]
 CreatePr = Annotated[
-    bool,
-    typer.Option("--create-pr", help="Propose it in a pull request instead of committing."),
+    bool, typer.Option("--create-pr", help="Propose it in a pull request instead of committing.")
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Only say what would be done; needs no token.")

@@ -12,13 +12,7 @@ import typer
 
 from s2lct.cards import render
 from s2lct.command import command
-from s2lct.dataset_script.hub import (
-    CreatePr,
-    DryRun,
-    Publisher,
-    RepoOption,
-    require_repo,
-)
+from s2lct.dataset_script.hub import CreatePr, DryRun, Publisher, RepoOption, require_repo
 from s2lct.dataset_script.install import METRIC_FILE, NAME
 from s2lct.errors import PublishError
 from s2lct.leaderboard.commands.results import build_leaderboard
@@ -32,10 +26,7 @@ _REQUIREMENTS = (
 
 @command
 def publish_metric(
-    *,
-    repo: RepoOption,
-    create_pr: CreatePr = False,
-    dry_run: DryRun = False,
+    *, repo: RepoOption, create_pr: CreatePr = False, dry_run: DryRun = False
 ) -> list[str]:
     """Publish the Space that `evaluate.load("ORG/s2lct")` reads."""
     if repo.rpartition("/")[2] != NAME:
