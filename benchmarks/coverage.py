@@ -21,8 +21,9 @@ from collections.abc import Callable, Sequence
 import torch
 from rounds import Figure, faster, in_rounds, print_figures, quiet_machine
 
-from s2lct.analysis.coverage.criteria import Coverage, build_metrics
+from s2lct.analysis.coverage.criteria import Criterion, build_criteria
 from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
+from s2lct.analysis.coverage.measure import covered
 from s2lct.builder.corpus.read import read_corpus
 
 MODEL = "embedded-3class"
@@ -38,19 +39,16 @@ def texts_of(corpus: str, count: int) -> list[str]:
     return list(itertools.islice(itertools.cycle(sentences), count))
 
 
-def prepared(corpus: str) -> tuple[EncoderModel, dict[str, Coverage]]:
+def prepared(corpus: str) -> tuple[EncoderModel, dict[str, Criterion]]:
     """The model, and the metrics with bounds from a part of the corpus."""
     encoder = load_encoder(MODEL)
     reference = texts_of(corpus, REFERENCE)
-    return encoder, build_metrics(METRICS, encoder, reference)
+    return encoder, build_criteria(METRICS, encoder, reference)
 
 
-def cover(encoder: EncoderModel, metrics: Sequence[Coverage], texts: Sequence[str]) -> None:
+def cover(encoder: EncoderModel, metrics: Sequence[Criterion], texts: Sequence[str]) -> None:
     """All metrics, in one pass."""
-    states = [metric.emptied() for metric in metrics]
-    for one in encoder.activations(texts):
-        for state in states:
-            state.add(state.marks(one))
+    covered({metric.name: metric for metric in metrics}, encoder, texts)
 
 
 def plain(encoder: EncoderModel, texts: Sequence[str]) -> None:

@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING
 import typer
 
 from s2lct.analysis.commands import coverage, methods
-from s2lct.cli.console import console, note, show
+from s2lct.cli.console import console, show
 from s2lct.cli.options import Panel
 from s2lct.files import folder_name
-from s2lct.tables import Table
 
 if TYPE_CHECKING:
-    from s2lct.analysis.coverage.masks import Masks
-    from s2lct.analysis.coverage.measure import Measured
+    from s2lct.analysis.coverage.measure import CoverageResult
+    from s2lct.analysis.coverage.wimask import Masks
     from s2lct.analysis.diversity import Diversity
     from s2lct.analysis.explain.report import Explanations
     from s2lct.analysis.retrain import RetrainingMatrix
     from s2lct.analysis.study import StudyResult
 
-LOW_FIDELITY = 0.9
 app = typer.Typer()
 study_app = typer.Typer(
     help="Have people annotate cases, and see whether they agree.", no_args_is_help=True
@@ -60,35 +58,18 @@ def show_retrained(matrix: RetrainingMatrix, *, out: Path, suite: str) -> None:
     "s2lct coverage S²LCT=dist/s2lct CheckList=sentiment_mft.jsonl.gz \\\n"
     "    --model embedded-2class --reference embedded",
 )
-def show_coverage(measured: list[Measured], *, model: str) -> None:
+def show_coverage(result: CoverageResult) -> None:
     """Coverage of each suite, alone and together."""
-    from s2lct.analysis.coverage.measure import percent
-
-    rows = [[m.name, f"{m.texts:,}", *map(percent, m.values.values())] for m in measured]
-    title = f"Coverage of {model}, % (COVER, MNCOVER: of all neurons of 128 places, as the paper)"
-    console.print(Table(("", "cases", *measured[0].values), rows, title))
+    console.print(result.table())
 
 
 @INSIDE.shows(
     coverage.masks,
     "s2lct masks embedded --model embedded-2class --out masks/ \\\n    --epochs 1 --lr 1e-4",
 )
-def show_masks(found: Masks, *, model: str, out: Path) -> None:
+def show_masks(masks: Masks, *, out: Path) -> None:
     """How far the masked model agrees with the model itself."""
-    about = found.about
-    rows = (
-        ("held-out texts", f"{about['held_out']:,}"),
-        ("fidelity", f"{about['fidelity']:.1%}"),
-        ("fidelity of the untrained layer", f"{about['fidelity_untrained']:.1%}"),
-        ("p(word)", "{least:.2f} to {greatest:.2f}".format(**about["word_probabilities"])),
-        ("words kept", f"{about['words_kept']:,} of {len(found.words):,}"),
-        ("seen pairs kept", f"{about['pairs_kept']:,} of {about['pairs_seen']:,}"),
-    )
-    console.print(Table(("WIMASK", model), rows))
-    if about["words_kept"] == about["words_seen"]:
-        note("The masks keep every word that the texts have: give a higher --lr, or more --epochs.")
-    if about["fidelity"] < LOW_FIDELITY:
-        note(f"The masked model says too seldom what {model} says: lower --lr, or give more texts.")
+    console.print(masks.table())
     console.print(f"Masks written to {out / coverage.MASKS_FILE}")
 
 

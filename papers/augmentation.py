@@ -1,6 +1,7 @@
 """Changed texts as training data: small changes of texts, and the search that coverage guides.
 
-Sekhon, Ji, Dwyer and Qi, White-box Testing of NLP models with Mask Neuron Coverage (Findings of
+Sekhon, Ji, Dwyer and Qi, White-box Testing of NLP models with Mask Neuron
+Coverage (Findings of
 NAACL 2022), experiments 2 and 4, and Algorithm 1, after DeepTest's (Tian et al. 2018).
 
 The changes leave a text's sentiment alone and are named as TextAttack (Morris et al. 2020) names
@@ -23,7 +24,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from s2lct.analysis.coverage.criteria import Coverage
+from s2lct.analysis.coverage.criteria import Criterion
 from s2lct.analysis.coverage.encoder import EncoderModel, Floats, load_encoder
 from s2lct.builder.language.lexicon import is_polarity_shifter
 from s2lct.builder.records import Sentence
@@ -174,7 +175,7 @@ def guided_texts(
     originals: Sequence[Sentence],
     similarity: Similarity,
     encoder: EncoderModel,
-    metric: Coverage,
+    metric: Criterion,
     seed: int = 0,
 ) -> list[Sentence]:
     """Algorithm 1 as printed: at most one changed text of each original, with its label.
@@ -188,7 +189,9 @@ def guided_texts(
     shown = bar("search", len(originals))
     for original in originals:
         rng = rng_for(seed, "augment as printed", original.id, original.text)
-        covered = metric.emptied().cover(encoder, [original.text])
+        (activations,) = encoder.activations([original.text])
+        covered = metric.empty()
+        covered.add(metric.flags_of(activations))
         for _ in range(TRIES):
             # Drawn separately: both may be the same.
             pair = [rng.choice(list(TRANSFORMATIONS.values())) for _ in range(2)]
@@ -196,7 +199,7 @@ def guided_texts(
             if text is None:
                 continue
             (computed,) = encoder.activations([text])
-            if covered.growth(metric.marks(computed)) > 0:
+            if covered.growth(metric.flags_of(computed)) > 0:
                 kept.append(replace(original, text=text))
                 break
         shown(1)

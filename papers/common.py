@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, wraps
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
 from pydantic import TypeAdapter
 
-from s2lct.analysis.coverage.criteria import Coverage, build_metrics
+from s2lct.analysis.coverage.criteria import Criterion, build_criteria
 from s2lct.analysis.coverage.encoder import EncoderModel, Text, load_encoder
-from s2lct.analysis.coverage.masks import Masks
-from s2lct.analysis.coverage.measure import Reference, key_of_text, read_reference
-from s2lct.analysis.coverage.wimask import learn_masks
+from s2lct.analysis.coverage.measure import Reference, covered, read_reference, text_key
+from s2lct.analysis.coverage.wimask import Masks, learn_masks
 from s2lct.analysis.kept import kept
 from s2lct.builder.capabilities.files import cases_beside
 from s2lct.cli.console import error_console, errors_shown, warnings_shown
@@ -180,18 +180,14 @@ class MeasuredModel:
 
     encoder: EncoderModel
     reference: Reference
-    criteria: Mapping[str, Coverage]
+    criteria: Mapping[str, Criterion]
     inputs: list[Any]
     notes: tuple[str, ...]
 
     @cached_property
-    def trained(self) -> dict[str, Coverage]:
+    def trained(self) -> dict[str, Criterion]:
         """The criteria with what the reference texts cover."""
-        states = {name: criterion.emptied() for name, criterion in self.criteria.items()}
-        for computed in self.encoder.shown_activations(self.reference.texts, "training set"):
-            for state in states.values():
-                state.add(state.marks(computed))
-        return states
+        return covered(self.criteria, self.encoder, self.reference.texts, "training set")
 
 
 def measured_model(
@@ -214,11 +210,12 @@ def measured_model(
         "neurons of 128 places in the denominator, ten sections, λ = 1.",
         f"Masks of {name}: {origin}.",
     )
-    criteria = build_metrics(METRICS, encoder, texts.texts, masks=masks)
-    inputs = [str(encoder.device), texts.texts, masks.digest]
+    criteria = build_criteria(METRICS, encoder, texts.texts, masks=masks)
+    digest = sha256(masks.words.tobytes() + masks.pairs.tobytes()).hexdigest()
+    inputs = [str(encoder.device), texts.texts, digest]
     return MeasuredModel(encoder, texts, criteria, inputs, notes)
 
 
 def shuffled_texts(texts: Sequence[Text], seed: int) -> list[Text]:
     """Texts in a random order that does not depend on the order given."""
-    return sorted(texts, key=lambda text: key_of_text(seed, "masks", text))
+    return sorted(texts, key=lambda text: text_key(seed, "masks", text))

@@ -14,8 +14,8 @@ import common
 import numpy as np
 from augmentation import TRANSFORMATIONS
 
-from s2lct.analysis.coverage.criteria import Coverage, Marks
-from s2lct.analysis.coverage.encoder import Text
+from s2lct.analysis.coverage.criteria import Criterion
+from s2lct.analysis.coverage.encoder import Integers, Text
 from s2lct.errors import AnalysisError
 from s2lct.identity import rng_for
 
@@ -49,14 +49,14 @@ def main(
         for transformation in TRANSFORMATIONS:
             texts = transformed(transformation, sentences, seed)
             if texts:
-                activations = encoder.shown_activations(texts, transformation)
+                activations = encoder.activations(texts, transformation)
                 reductions.append(
                     common.cached(
                         encoder.fingerprint,
                         __file__,
                         ["reductions", *measured.inputs, texts],
                         list[tuple[float, float]],
-                        lambda: reductions_of(criterion, map(criterion.marks, activations)),  # noqa: B023
+                        lambda: reductions_of(criterion, map(criterion.flags_of, activations)),  # noqa: B023
                     )
                 )
         means = 100 * np.mean(reductions, axis=0).reshape(len(UNITS), len(PRINTED), 2)
@@ -94,21 +94,21 @@ def transformed(transformation: str, texts: Iterable[Text], seed: int) -> list[s
     return list(changed)
 
 
-def reductions_of(criterion: Coverage, marks: Iterable[Marks]) -> list[tuple[float, float]]:
+def reductions_of(criterion: Criterion, flags: Iterable[Integers]) -> list[tuple[float, float]]:
     """The share of texts that each of `FILTERS` drops, and the share of coverage that it leaves.
 
-    Texts come in their order, by what they cover; coverage starts empty.
+    Texts come in their order, by the flags that they set; coverage starts empty.
     """
-    whole, texts = criterion.emptied(), 0
-    states = [criterion.emptied() for _ in FILTERS]
+    whole, texts = criterion.empty(), 0
+    states = [criterion.empty() for _ in FILTERS]
     reached, kept = [0.0] * len(FILTERS), [0] * len(FILTERS)
-    for text_marks in marks:
-        whole.add(text_marks)
+    for text_flags in flags:
+        whole.add(text_flags)
         texts += 1
         for number, (unit, threshold) in enumerate(FILTERS):
-            growth = states[number].growth(text_marks)
+            growth = states[number].growth(text_flags)
             if growth > 0 and growth >= threshold * (reached[number] if unit == "share" else 1):
-                states[number].add(text_marks)
+                states[number].add(text_flags)
                 reached[number] += growth
                 kept[number] += 1
     return [

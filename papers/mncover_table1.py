@@ -15,7 +15,7 @@ from typing import NamedTuple
 import common
 import numpy as np
 
-from s2lct.analysis.coverage.criteria import Coverage
+from s2lct.analysis.coverage.criteria import Criterion
 from s2lct.analysis.coverage.encoder import EncoderModel, Text
 from s2lct.analysis.coverage.measure import PAIRS, read_pairs
 from s2lct.errors import AnalysisError
@@ -176,7 +176,7 @@ def read_tests(paths: Sequence[Path], limit: int | None) -> list[CheckListTest]:
 
 
 def try_test(
-    encoder: EncoderModel, test: CheckListTest, start: Mapping[str, Coverage]
+    encoder: EncoderModel, test: CheckListTest, start: Mapping[str, Criterion]
 ) -> TriedTest:
     """Go through a test's cases in order; each adds to coverage what it covers.
 
@@ -186,14 +186,14 @@ def try_test(
         AnalysisError: a case expects a class that the model lacks.
     """
     texts = [text for text, _ in test.cases]
-    states = {name: criterion.emptied().merge(criterion) for name, criterion in start.items()}
+    states = {name: criterion.copy() for name, criterion in start.items()}
     increments: dict[str, list[float]] = {name: [] for name in states}
     logits = []
-    for computed in encoder.shown_activations(texts, test.name):
+    for computed in encoder.activations(texts, test.name):
         for name, state in states.items():
-            marks = state.marks(computed)
-            increments[name].append(state.growth(marks))
-            state.add(marks)
+            flags = state.flags_of(computed)
+            increments[name].append(state.growth(flags))
+            state.add(flags)
         logits.append(computed.logits.astype(np.float64))
     if isinstance(texts[0], str):
         exponentials = np.exp(np.stack(logits) - np.max(logits, axis=1, keepdims=True))

@@ -7,7 +7,7 @@ from typing import Annotated
 import common
 import typer
 
-from s2lct.analysis.coverage.measure import drawn, joined, measure, named_suites
+from s2lct.analysis.coverage.measure import covered, random_texts, texts_by_suite
 from s2lct.errors import AnalysisError
 
 PAPER_CASES = 1_000
@@ -33,23 +33,27 @@ def main(
     """
     for name in model:
         measured = common.measured_model(name, reference, reference_cases, masks, seed, device)
-        sets = named_suites(suites or []) | measured.reference.held_out
+        sets = texts_by_suite(suites or []) | measured.reference.held_out
         if len(sets) < 2:
             raise AnalysisError(
                 f"{len(sets)} test set, and a union takes two",
                 hint="name more suites, or a --reference with a test split",
             )
         most = min(limit, *(len(set(texts)) for texts in sets.values()))
-        alone = [
-            measure(title, drawn(texts, most, seed), measured.encoder, measured.criteria)
-            for title, texts in sets.items()
-        ]
+        unions: list[list[common.Cell]] = []
+        alone: list[list[common.Cell]] = []
+        union = {metric: criterion.empty() for metric, criterion in measured.criteria.items()}
+        for count, (title, texts) in enumerate(sets.items(), 1):
+            drawn = random_texts(texts, most, seed)
+            states = covered(measured.criteria, measured.encoder, drawn, title)
+            alone.append([title, most, *(state.value for state in states.values())])
+            for metric, state in states.items():
+                union[metric].merge(state)
+            name_of_union = " + ".join([*sets][:count])
+            figures = [state.value for state in union.values()]
+            unions.append([name_of_union, count * most, *figures])
         # The first set alone, each union with one more, then every other set alone, as the paper.
-        unions = [joined(alone[:count]) for count in range(1, len(alone) + 1)]
-        rows: list[list[common.Cell]] = [
-            [part.name, part.texts, *(part.states[metric].value for metric in common.METRICS)]
-            for part in (*unions, *alone[1:])
-        ]
+        rows = [*unions, *alone[1:]]
         notes = [
             *measured.notes,
             f"{most:,} texts of each set, drawn at random. The paper's sets are rounds of "

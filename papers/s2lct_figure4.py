@@ -9,7 +9,7 @@ import common
 import numpy as np
 
 import s2lct
-from s2lct.analysis.coverage.criteria import Coverage, build_metrics
+from s2lct.analysis.coverage.criteria import Criterion, build_criteria
 from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
 from s2lct.analysis.coverage.measure import read_reference
 from s2lct.identity import shuffle_key
@@ -49,7 +49,7 @@ def main(
     rows: list[list[common.Cell]] = []
     for name in model:
         encoder = load_encoder(name, device=device)
-        boundary = build_metrics(["boundary"], encoder, bounds)["boundary"]
+        boundary = build_criteria(["boundary"], encoder, bounds)["boundary"]
         for source, texts in sources.items():
             keyed = sorted((shuffle_key(seed, "coverage", text), text) for text in texts)
             chosen = [text for _, text in keyed[:most]]
@@ -79,19 +79,19 @@ def main(
 
 
 def curves_of(
-    encoder: EncoderModel, criterion: Coverage, texts: list[str], seed: int
+    encoder: EncoderModel, criterion: Criterion, texts: list[str], seed: int
 ) -> dict[int, list[list[float]]]:
     """By number of texts: the figures, a list for each random order of the texts."""
-    marks = [criterion.marks(computed) for computed in encoder.shown_activations(texts, "cases")]
+    flags = [criterion.flags_of(computed) for computed in encoder.activations(texts, "cases")]
     sizes = {-(-len(texts) * part // SIZES) for part in range(1, SIZES + 1)}
     curves: dict[int, list[list[float]]] = {size: [] for size in sorted(sizes)}
     rng = np.random.default_rng(seed)
     for _ in range(RANDOM_ORDERS):
-        state = criterion.emptied()
+        state = criterion.empty()
         for size, number in enumerate(rng.permutation(len(texts)), 1):
-            state.add(marks[number])
+            state.add(flags[number])
             if size in curves:
-                curves[size].append([state.values[metric] for metric in METRICS])
+                curves[size].append([state.figures[metric] for metric in METRICS])
     return curves
 
 

@@ -6,13 +6,9 @@ import re
 from random import Random
 from typing import Any
 
+import augmentation as augment
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from tiny_models import tiny_classifier
-
-from s2lct.analysis import augment
-from s2lct.analysis.augment import (
+from augmentation import (
     CONTRACTIONS,
     HOMOGLYPHS,
     QWERTY_NEIGHBOURS,
@@ -21,9 +17,14 @@ from s2lct.analysis.augment import (
     guided_texts,
     random_texts,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_models import tiny_classifier
+
 from s2lct.analysis.corpus_parts import parts_of_corpus
-from s2lct.analysis.coverage.criteria import build_metrics
+from s2lct.analysis.coverage.criteria import build_criteria
 from s2lct.analysis.coverage.encoder import EncoderModel
+from s2lct.analysis.coverage.measure import covered
 from s2lct.builder.records import Sentence
 from s2lct.errors import AnalysisError
 
@@ -135,15 +136,18 @@ def test_a_close_text_that_covers_more_than_its_original_is_kept(
     monkeypatch.setattr(augment, "LEAST_SIMILARITY", 0.6)
     monkeypatch.setattr(augment, "TRIES", 20)
     tiny = EncoderModel(*tiny_classifier())
-    metric = build_metrics([by], tiny, [original.text for original in ORIGINALS])[by]
+    metric = build_criteria([by], tiny, [original.text for original in ORIGINALS])[by]
     kept = guided_texts(ORIGINALS, length_similarity, tiny, metric)
     assert kept
     assert metric.value == 0
     by_id = {original.id: original for original in ORIGINALS}
     for sentence in kept:
         original = by_id.pop(sentence.id)  # at most one of each
-        alone = metric.emptied().cover(tiny, [original.text]).value
-        assert metric.emptied().cover(tiny, [original.text, sentence.text]).value > alone
+        alone, both = (
+            covered({by: metric}, tiny, texts)[by].value
+            for texts in ([original.text], [original.text, sentence.text])
+        )
+        assert both > alone
         assert length_similarity(original.text, sentence.text) >= 0.6
         assert sentence.label == original.label
     assert guided_texts(ORIGINALS, length_similarity, tiny, metric) == kept

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,19 +18,15 @@ from tiny_models import save_tiny_classifier
 from typer.testing import CliRunner
 
 from s2lct.analysis.coverage.criteria import (
-    BINS,
-    METRICS,
-    Coverage,
+    CRITERIA,
+    SECTIONS,
+    Criterion,
     SectionCoverage,
-    build_metrics,
+    build_criteria,
 )
 from s2lct.analysis.coverage.encoder import Activations, EncoderModel, load_encoder
-from s2lct.analysis.coverage.masks import Masks, Vocabulary
-from s2lct.analysis.coverage.measure import (
-    measure,
-    read_reference,
-    texts_of_suite,
-)
+from s2lct.analysis.coverage.measure import covered, read_reference, texts_of_suite
+from s2lct.analysis.coverage.wimask import Masks, vocabulary_of
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
 
@@ -117,20 +114,19 @@ def plainly_run(encoder: EncoderModel, text: str) -> tuple[list[Any], list[Any]]
     return RUN[encoder.name, text]
 
 
-def metrics_of(encoder: EncoderModel) -> dict[str, Coverage]:
-    vocabulary = Vocabulary.of_texts(encoder, REFERENCE, 25)
-    return build_metrics(METRICS, encoder, REFERENCE, masks=some_masks(vocabulary))
+def criteria_of(encoder: EncoderModel) -> dict[str, Criterion]:
+    return build_criteria(CRITERIA, encoder, REFERENCE, masks=random_masks(encoder))
 
 
-def some_masks(vocabulary: Vocabulary) -> Masks:
-    rng = np.random.default_rng(3)
-    size = vocabulary.size
-    return Masks(vocabulary, rng.random(size) < 0.6, rng.random((size, size)) < 0.4)
+def random_masks(encoder: EncoderModel) -> Masks:
+    pieces = vocabulary_of(encoder, REFERENCE, 25)
+    rng, size = np.random.default_rng(3), len(pieces) + 1
+    return Masks(pieces, rng.random(size) < 0.6, rng.random((size, size)) < 0.4)
 
 
 def test_boundary_coverage_is_what_a_slow_loop_counts(encoder: EncoderModel) -> None:
-    coverage = build_metrics(["boundary"], encoder, REFERENCE)["boundary"]
-    coverage.cover(encoder, TESTS)
+    criteria = build_criteria(["boundary"], encoder, REFERENCE)
+    coverage = covered(criteria, encoder, TESTS)["boundary"]
     run = {text: plainly_run(encoder, text)[0] for text in {*REFERENCE, *TESTS}}
     upper = lower = 0
     for layer in (1, 2):
@@ -141,7 +137,7 @@ def test_boundary_coverage_is_what_a_slow_loop_counts(encoder: EncoderModel) -> 
             upper += any(value > high for text in TESTS for value in values[text])
             lower += any(value < low for text in TESTS for value in values[text])
     assert upper + lower > 0
-    assert coverage.values == {"BoundCov": (upper + lower) / (2 * 24), "SActCov": upper / 24}
+    assert coverage.figures == {"BoundCov": (upper + lower) / (2 * 24), "SActCov": upper / 24}
 
 
 def slow_sections(encoder: EncoderModel, masks: Masks | None) -> float:
@@ -151,7 +147,7 @@ def slow_sections(encoder: EncoderModel, masks: Masks | None) -> float:
         """(neuron, value, whether the masks let it count)."""
         hidden, attentions = plainly_run(encoder, text)
         pieces = encoder.tokenizer.tokenize(text, add_special_tokens=True)
-        listed = masks.vocabulary.pieces if masks else ()
+        listed = masks.pieces if masks else ()
         words = [listed.index(p) if p in listed else len(listed) for p in pieces]
         for layer in (0, 1, 2):
             for t, row in enumerate(hidden[layer]):
@@ -181,14 +177,11 @@ def slow_sections(encoder: EncoderModel, masks: Masks | None) -> float:
 
 
 def test_cover_and_mncover_are_what_a_slow_loop_counts(encoder: EncoderModel) -> None:
-    masks = some_masks(Vocabulary.of_texts(encoder, REFERENCE, 25))
-    found = metrics_of(encoder)
-    for name, given_masks in (("cover", None), ("mncover", masks)):
-        slow = slow_sections(encoder, given_masks)
-        metric = found[name].cover(encoder, TESTS)
-        assert metric.name == name.upper()
-        assert metric.value == pytest.approx(slow, rel=1e-13)
-    assert found["mncover"].value < found["cover"].value
+    states = covered(criteria_of(encoder), encoder, TESTS)
+    for name, masks in (("cover", None), ("mncover", random_masks(encoder))):
+        assert states[name].name == name.upper()
+        assert states[name].value == pytest.approx(slow_sections(encoder, masks), rel=1e-13)
+    assert states["mncover"].value < states["cover"].value
 
 
 def stub(layers: int = 1, width: int = 1, heads: int = 1) -> Any:
@@ -204,7 +197,7 @@ def stub(layers: int = 1, width: int = 1, heads: int = 1) -> Any:
 def test_the_paper_counts_the_neurons_of_bert_base() -> None:
     """1,277,952 word-level neurons and 2,359,296 of attention, of which ten sections each."""
     coverage = SectionCoverage(stub(12, 768, 12), ["a"])
-    assert coverage.total == 10 * (1_277_952 + 2_359_296)
+    assert coverage.denominator == 10 * (1_277_952 + 2_359_296)
 
 
 def made_up(*hidden: float) -> Activations:
@@ -221,36 +214,36 @@ def made_up(*hidden: float) -> Activations:
 def test_every_value_within_a_range_has_one_section(bounds: tuple[float, float, float]) -> None:
     (low, high), value = sorted(bounds[:2]), bounds[2]
     coverage = SectionCoverage(stub(), ["a"])
-    coverage.low["words"][:], coverage.high["words"][:] = low, high
-    coverage.low["pairs"][:] = coverage.high["pairs"][:] = 1
-    coverage.add(coverage.marks(made_up(value)))
-    mark = int(coverage.state["words"][0].item())
-    assert mark.bit_count() == (low <= value <= high and low < high)
-    if mark:
-        assert mark == 1 << min(int((value - low) * BINS / (high - low)), BINS - 1)
-    assert not coverage.state["pairs"].any()  # a neuron that never varied has no sections
-
-
-def same(one: Coverage, other: Coverage) -> bool:
-    return all(np.array_equal(one.state[part], other.state[part]) for part in one.state)
+    words = coverage.low.size - 1
+    coverage.low[:words], coverage.high[:words] = low, high
+    coverage.low[words:] = coverage.high[words:] = 1
+    # A word-level neuron in each of two layers; an attention neuron that never varied has none.
+    sections = [flag % SECTIONS for flag in coverage.flags_of(made_up(value)).tolist()]
+    if low <= value <= high and low < high:
+        section = min(int((value - low) * SECTIONS / (high - low)), SECTIONS - 1)
+        assert sections == [section] * 2
+    else:
+        assert not sections
 
 
 def test_merging_and_permuting_change_nothing_and_growth_is_what_adding_adds(
     bert: EncoderModel,
 ) -> None:
-    for metric in metrics_of(bert).values():
-        whole = metric.emptied().cover(bert, TESTS)
-        assert whole.value > 0
-        assert metric.value == 0
-        first, second = (metric.emptied().cover(bert, part) for part in (TESTS[:4], TESTS[4:]))
-        assert same(first.merge(second), whole)
-        assert same(metric.emptied().cover(bert, TESTS[::-1]), whole)
-        state = metric.emptied()
-        for one in bert.activations(TESTS):
-            before, growth = state.value, state.growth(metric.marks(one))
-            state.add(metric.marks(one))
+    criteria = criteria_of(bert)
+    whole, backwards, first, second = (
+        covered(criteria, bert, texts) for texts in (TESTS, TESTS[::-1], TESTS[:4], TESTS[4:])
+    )
+    for name, criterion in criteria.items():
+        assert whole[name].value > 0
+        assert criterion.value == 0
+        first[name].merge(second[name])
+        assert np.array_equal(first[name].covered, whole[name].covered)
+        assert np.array_equal(backwards[name].covered, whole[name].covered)
+        state = criterion.empty()
+        for activations in bert.activations(TESTS):
+            before, growth = state.value, state.growth(state.flags_of(activations))
+            state.add(state.flags_of(activations))
             assert state.value == pytest.approx(before + growth, abs=1e-12)
-        assert same(state, whole)
 
 
 @pytest.mark.parametrize("architecture", ["gpt2", "fnet", "t5"])
@@ -286,32 +279,6 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_tiny_classifier(folder, hidden_size=12, num_attention_heads=3)
 
 
-def test_a_curve_is_the_mean_over_shuffles_of_growing_prefixes(bert: EncoderModel) -> None:
-    metrics = metrics_of(bert)
-    found = measure("mine", TESTS, bert, metrics, shuffles=3, seed=5)
-    rng = np.random.default_rng(5)
-    orders = [np.argsort(rng.permutation(len(TESTS))) for _ in range(3)]
-    for metric in metrics.values():
-        marks = [metric.marks(computed) for computed in bert.activations(TESTS)]
-        rows: dict[str, list[list[float]]] = {figure: [] for figure in metric.values}
-        for order in orders:
-            state = metric.emptied()
-            grown = []
-            for number in order:
-                state.add(marks[number])
-                grown.append(state.values)
-            for figure, row in rows.items():
-                row.append([values[figure] for values in grown])
-        for figure, of_orders in rows.items():
-            curve = found.curves[figure]
-            assert curve.sizes == tuple(range(1, len(TESTS) + 1))
-            assert curve.mean == pytest.approx(np.mean(of_orders, axis=0))
-            assert curve.low == pytest.approx(np.quantile(of_orders, 0.025, axis=0))
-            assert curve.high == pytest.approx(np.quantile(of_orders, 0.975, axis=0))
-            assert curve.mean[-1] == pytest.approx(found.values[figure])
-        assert metric.value == 0
-
-
 def write_lines(path: Path, rows: list[dict[str, Any]]) -> Path:
     content = "".join(json.dumps(row) + "\n" for row in rows).encode()
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
@@ -338,16 +305,18 @@ def test_pairs_of_texts_are_covered_as_pairs(bert: EncoderModel, tmp_path: Path)
     corpus = f"pairs:{write_lines(tmp_path / 'train.jsonl', train)}"
     reference, held_out = read_reference(corpus, None, 0)
     assert not held_out
-    metric = build_metrics(["cover"], bert, reference)["cover"]
-    as_pairs = metric.emptied().cover(bert, pairs).value
-    assert 0 < as_pairs != metric.emptied().cover(bert, sum(pairs, ())).value
+    criteria = build_criteria(["cover"], bert, reference)
+    as_pairs, apart = (
+        covered(criteria, bert, texts)["cover"].value for texts in (pairs, sum(pairs, ()))
+    )
+    assert 0 < as_pairs != apart
 
 
 def test_coverage_from_the_command_line(
     model_folder: Path, suite_folder: Path, corpus_path: Path, checklist: Path, tmp_path: Path
 ) -> None:
     encoder = load_encoder(str(model_folder))
-    some_masks(Vocabulary.of_texts(encoder, REFERENCE, 20)).save(tmp_path / "masks.safetensors")
+    random_masks(encoder).save(tmp_path / "masks.safetensors")
     arguments = [
         *("coverage", f"films={suite_folder}", str(checklist), "--model", str(model_folder)),
         *("--reference", f"csv:{corpus_path}", "--metric", "boundary,cover,mncover"),
@@ -363,9 +332,8 @@ def test_coverage_from_the_command_line(
 def test_wrong_options_are_refused(
     bert: EncoderModel, model_folder: Path, corpus_path: Path, checklist: Path, tmp_path: Path
 ) -> None:
-    made = some_masks(Vocabulary.of_texts(bert, REFERENCE, 20))
     other = tmp_path / "other.safetensors"
-    Masks(made.vocabulary, made.words, made.pairs, {"weights_sha256": "0"}).save(other)
+    replace(random_masks(bert), about={"weights_sha256": "0"}).save(other)
     command = ["coverage", str(checklist), "--model", str(model_folder)]
     command += ["--reference", f"csv:{corpus_path}"]
     for options, problem in (

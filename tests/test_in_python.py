@@ -13,8 +13,8 @@ import pytest
 
 import s2lct
 from s2lct import CapabilityCallback, load_suite, score, score_models, write_result
-from s2lct.analysis.coverage.masks import Masks
-from s2lct.analysis.coverage.measure import Measured
+from s2lct.analysis.coverage.measure import CoverageResult
+from s2lct.analysis.coverage.wimask import Masks
 from s2lct.analysis.explain.report import Explanations
 from s2lct.analysis.retrain import RetrainingMatrix
 from s2lct.analysis.study import Key, StudyResult
@@ -74,7 +74,7 @@ def test_a_suite_is_a_line_and_gives_its_capabilities(suite_folder: Path) -> Non
     "kind",
     [
         *(Corpus, Curated, WrittenSuite, Scores, Leaderboard, SuiteStandings),
-        *(Masks, Measured, RetrainingMatrix, Explanations, Key, StudyResult),
+        *(Masks, CoverageResult, RetrainingMatrix, Explanations, Key, StudyResult),
     ],
 )
 def test_a_line_stands_for_what_holds_thousands_of_things(kind: Any) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from s2lct.analysis.coverage.measure import named_suites, texts_of_suite
+from s2lct.analysis.coverage.measure import texts_by_suite, texts_of_suite
 from s2lct.cli.main import app
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.results.read_results import read_result
@@ -193,7 +193,7 @@ def test_coverage_takes_suites_of_others(checklist: Path, tmp_path: Path) -> Non
     mixed = tmp_path / "mixed.jsonl"
     mixed.write_text("".join(json.dumps(row) + "\n" for row in [*CHECKLIST, relative]))
     path = write_csv(tmp_path / "hate.csv", HEADER, *HATE)
-    found = named_suites([f"checklist:{mixed}", f"csv:{path}", f"zipped={checklist}"])
+    found = texts_by_suite([f"checklist:{mixed}", f"csv:{path}", f"zipped={checklist}"])
     assert list(found) == ["mixed", "hate.csv", "zipped"]
     assert found["mixed"][-2:] == ["It shines.", "It shnies."]
     assert len(found["hate.csv"]) == 3

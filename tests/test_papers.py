@@ -20,9 +20,10 @@ from hypothesis import strategies as st
 from tiny_models import save_tiny_classifier
 
 import s2lct
-from s2lct.analysis.coverage.criteria import Coverage, build_metrics
+from s2lct.analysis.coverage.criteria import Criterion, build_criteria
 from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
-from s2lct.analysis.coverage.masks import Masks, Vocabulary
+from s2lct.analysis.coverage.measure import covered
+from s2lct.analysis.coverage.wimask import Masks, vocabulary_of
 from s2lct.labels import LABELS
 from s2lct.suite.cases import Case, SuiteCases, load_suite
 
@@ -265,9 +266,9 @@ def encoder(model: Path) -> EncoderModel:
 
 
 def random_masks(encoder: EncoderModel) -> Masks:
-    vocabulary = Vocabulary.of_texts(encoder, TRAIN, 20)
-    rng, size = np.random.default_rng(0), vocabulary.size
-    return Masks(vocabulary, rng.random(size) < 0.6, rng.random((size, size)) < 0.5)
+    pieces = vocabulary_of(encoder, TRAIN, 20)
+    rng, size = np.random.default_rng(0), len(pieces) + 1
+    return Masks(pieces, rng.random(size) < 0.6, rng.random((size, size)) < 0.5)
 
 
 @pytest.fixture
@@ -338,8 +339,8 @@ def test_pairs_of_texts_make_table_6(model: Path, tmp_path: Path, run: Any) -> N
     assert "duplicate" in run("mncover_table1", *arguments, unknown, status=1)
 
 
-def value_of(encoder: EncoderModel, criterion: Coverage, texts: Sequence[Any]) -> float:
-    return criterion.emptied().cover(encoder, texts).value
+def value_of(encoder: EncoderModel, criterion: Criterion, texts: Sequence[Any]) -> float:
+    return covered({"one": criterion.empty()}, encoder, texts)["one"].value
 
 
 def test_cases_bring_what_coverage_of_the_training_set_grows_by(
@@ -392,9 +393,9 @@ def test_deciles_of_the_increments_cut_the_subsets(seed: int) -> None:
 
 
 def test_texts_are_dropped_as_a_slow_filter_drops_them(encoder: EncoderModel) -> None:
-    criterion = build_metrics(("mncover",), encoder, TRAIN, masks=random_masks(encoder))["mncover"]
-    marks = map(criterion.marks, encoder.activations(TEXTS))
-    reductions = mncover_figure4.reductions_of(criterion, marks)
+    criterion = build_criteria(("mncover",), encoder, TRAIN, masks=random_masks(encoder))["mncover"]
+    flags = map(criterion.flags_of, encoder.activations(TEXTS))
+    reductions = mncover_figure4.reductions_of(criterion, flags)
     for (unit, threshold), (dropped, left) in zip(mncover_figure4.FILTERS, reductions, strict=True):
         kept: list[str] = []
         for text in TEXTS:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from pydantic import Field
@@ -13,8 +11,8 @@ from pydantic import Field
 from s2lct.command import Count, Device, Positive, RandomSeed, command
 
 if TYPE_CHECKING:
-    from s2lct.analysis.coverage.masks import Masks
-    from s2lct.analysis.coverage.measure import Measured
+    from s2lct.analysis.coverage.measure import CoverageResult
+    from s2lct.analysis.coverage.wimask import Masks
 
 MASKS_FILE, REPORT_FILE = "masks.safetensors", "masks.json"
 Model = Annotated[
@@ -56,33 +54,30 @@ def coverage(
     ] = None,
     seed: Seed = 0,
     device: Device = "auto",
-) -> list[Measured]:
+) -> CoverageResult:
     """Measure what suites cover inside a model.
 
     Alone and together, beside random sentences of the reference corpus.
     """
-    from s2lct.analysis.coverage.criteria import build_metrics
+    from s2lct.analysis.coverage.criteria import build_criteria
     from s2lct.analysis.coverage.encoder import load_encoder
-    from s2lct.analysis.coverage.masks import Masks
     from s2lct.analysis.coverage.measure import (
-        drawn,
-        joined,
-        measure,
-        named_suites,
+        measure_coverage,
+        random_texts,
         read_reference,
+        texts_by_suite,
     )
+    from s2lct.analysis.coverage.wimask import Masks
 
     names = [name.strip() for name in metric.split(",") if name.strip()]
     bounds, held_out = read_reference(reference, reference_cases, seed)
-    loaded = named_suites(suites) | held_out
-    most = cases or min(len(set(texts)) for texts in loaded.values())
+    texts = texts_by_suite(suites) | held_out
+    most = cases or min(len(set(of_suite)) for of_suite in texts.values())
     encoder = load_encoder(model, device=device)
     learned = Masks.load(masks, encoder) if masks else None
-    metrics = build_metrics(names, encoder, bounds, masks=learned)
-    measured = [
-        measure(name, drawn(texts, most, seed), encoder, metrics) for name, texts in loaded.items()
-    ]
-    return [*measured, joined(measured)] if len(measured) > 1 else measured
+    criteria = build_criteria(names, encoder, bounds, masks=learned)
+    drawn = {name: random_texts(of_suite, most, seed) for name, of_suite in texts.items()}
+    return measure_coverage(drawn, encoder, criteria)
 
 
 @command
@@ -113,22 +108,22 @@ def masks(
     from s2lct.identity import shuffle_key
 
     check_output_folder(out, "--out")
-    read = read_corpus(corpus, labelled=False)
-    parts = parts_of_corpus(read, seed)
+    source = read_corpus(corpus, labelled=False)
+    parts = parts_of_corpus(source, seed)
     texts = [sentence.text for sentence in parts.train]
     if limit is not None and limit < len(texts):
         texts = sorted(texts, key=lambda text: shuffle_key(seed, "limit", text))[:limit]
     encoder = load_encoder(model, device=device)
-    held_out = [sentence.text for sentence in parts.dev]
-    learned = learn_masks(encoder, texts, held_out, epochs=epochs, learning_rate=lr, seed=seed)
-    about: dict[str, Any] = {
+    about = {
         "model": model,
         "weights_sha256": encoder.fingerprint,
-        "corpus": {"name": read.name, "fingerprint": read.fingerprint, "texts": len(texts)},
+        "corpus": {"name": source.name, "fingerprint": source.fingerprint, "texts": len(texts)},
         "settings": {"epochs": epochs, "lr": lr, "seed": seed},
-        **learned.about,
     }
-    found = replace(learned, about=about)
-    found.save(out / MASKS_FILE)
-    write_text(out / REPORT_FILE, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
-    return found
+    held_out = [sentence.text for sentence in parts.dev]
+    learned = learn_masks(
+        encoder, texts, held_out, epochs=epochs, learning_rate=lr, seed=seed, about=about
+    )
+    learned.save(out / MASKS_FILE)
+    write_text(out / REPORT_FILE, learned.json())
+    return learned

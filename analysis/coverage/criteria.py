@@ -1,27 +1,26 @@
-"""Coverage criteria: what texts may cover of a model's neurons, kept as bits.
+"""Coverage criteria: what texts exercise of a model's neurons, kept as flags.
 
-A criterion is a set of things that a text may cover (a neuron beyond its bounds, a section of a
-neuron's range). What is held depends on the neurons, never on the number of texts, and the order of
-texts changes nothing. Bounds and ranges are those of a reference corpus, best the training set.
+A criterion has a flag for each part of a neuron that a text can cover: values beyond the neuron's
+range, or a section of the range. Ranges are those of a reference corpus, best the training set.
+Memory depends on the neurons, not on the number of texts, and the order of texts changes nothing.
 
-BoundCov and SActCov: Ma et al. 2018 (DeepGauge), section III-A; equations 3 and 4 of S²LCT. The
-upper corner holds the neurons that some text drives above their greatest value on the reference
-corpus, the lower corner those driven below their least (a value equal to a bound is within):
-BoundCov = (|upper| + |lower|) / 2N, SActCov = |upper| / N. Neurons are dimensions of the encoder
-layers' hidden states, with a value at each token, special tokens included.
+Boundary coverage (Ma et al. 2018, DeepGauge, section III-A; equations 3 and 4 of S²LCT): neurons
+are dimensions of the encoder layers' hidden states, with a value at each token, special tokens
+included. A value above a neuron's range covers its upper corner, one below its lower corner; a
+value equal to a bound is within. BoundCov = (|upper| + |lower|) / 2N, SActCov = |upper| / N.
 
-COVER and MNCOVER: Sekhon, Ji, Dwyer and Qi, White-box Testing of NLP models with Mask Neuron
-Coverage (Findings of NAACL 2022), sections 3.1 and 3.2, equations 4 to 7.
+COVER and MNCOVER (Sekhon, Ji, Dwyer and Qi, White-box Testing of NLP models with Mask Neuron
+Coverage, Findings of NAACL 2022, sections 3.1 and 3.2, equations 4 to 7):
 
-- A word-level neuron is h_{d,t}^l: dimension d of layer l's hidden state at place t. An attention
-  neuron is α_{ij}^{l,k}: how much place j weighs for place i in head k of layer l.
-- Each neuron's range [low, high] on the reference corpus is cut into B = 10 sections of equal
-  width. A value v lies in section ⌊(v - low) · B / (high - low)⌋, and high itself in the last one.
-  A value outside covers nothing, nor does a neuron that never varied or was never reached.
-- COVER = (C_w + λ C_a) / (B (N_w + λ N_a)), λ = 1: C counts covered sections, N neurons, of words
-  and of attention (eq. 4 to 6).
-- MNCOVER (eq. 7): the word x_t covers sections only where M_W[x_t] = 1, and the pair (x_i, x_j)
-  only where M_A[x_i, x_j] = 1.
+- A word-level neuron h_{d,t}^l is dimension d of layer l's hidden state at place t. An attention
+  neuron α_{ij}^{l,k} is the weight that place i gives place j in head k of layer l.
+- Each neuron's range [low, high] is cut into B = 10 sections of equal width. A value v lies in
+  section ⌊(v - low) · B / (high - low)⌋, high itself in the last one. A value outside the range
+  covers nothing, nor does a neuron whose value never varied or that was never reached.
+- COVER = (C_w + λ C_a) / (B (N_w + λ N_a)), λ = 1: C counts covered sections and N neurons, of
+  words and of attention (equations 4 to 6).
+- MNCOVER (equation 7): the word x_t covers sections only where M_W[x_t] = 1, and the pair
+  (x_i, x_j) only where M_A[x_i, x_j] = 1.
 
 N_w and N_a count all neurons of 128 places, reached or not, masked or not, and the embeddings are
 a layer like the encoder's: 13 for BERT-base, N_w = 128 · 768 · 13 = 1,277,952 and
@@ -32,267 +31,240 @@ outside the range two sections of their own.)
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from s2lct.analysis.coverage.encoder import Activations, EncoderModel, Floats, Text
-from s2lct.analysis.coverage.masks import Masks
+from s2lct.analysis.coverage.encoder import (
+    Activations,
+    Booleans,
+    EncoderModel,
+    Floats,
+    Integers,
+    Text,
+)
+from s2lct.analysis.coverage.wimask import Masks, entries_of_tokens
 from s2lct.analysis.kept import kept_arrays
 from s2lct.errors import AnalysisError
 from s2lct.identity import fingerprint_of
 from s2lct.plain_text import did_you_mean
 
-METRICS = ("boundary", "cover", "mncover")
-BINS = 10
-PLACES = 128
-UPPER, LOWER = np.uint8(1), np.uint8(2)
-_BITS_OF_BYTE = np.array([bin(n).count("1") for n in range(256)], dtype=np.uint8)
-Bits = npt.NDArray[Any]
-Marks = Mapping[str, tuple[Any, Bits]]
-"""What a text covers, by part: where (an index of the part's array), and which bits."""
-Same = TypeVar("Same", bound="Coverage")
+CRITERIA = ("boundary", "cover", "mncover")
+SECTIONS = 10
+COUNTED_PLACES = 128
+Same = TypeVar("Same", bound="Criterion")
 
 
-def count_bits(bits: Bits) -> int:
-    """How many bits are set."""
-    flat = np.ascontiguousarray(bits).reshape(-1).view(np.uint8)
-    return int(_BITS_OF_BYTE[flat].sum(dtype=np.int64))
-
-
-class Coverage(ABC):
-    """A criterion with what texts have covered so far.
+class Criterion(ABC):
+    """A coverage criterion, with what texts have covered so far.
 
     Attributes:
         name: of the main figure.
-        low, high: ranges of the neurons on the reference corpus, by part.
-        state: what is covered, as bits, by part; of the shape of the ranges.
+        low: each neuron's least value on the reference corpus, shape (neurons,).
+        high: its greatest value.
+        covered: whether each flag is set.
+        denominator: how many flags count as a coverage of 1.
     """
 
-    name: str
-    bits_type: npt.DTypeLike = np.uint8
-
-    def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        self.low: dict[str, Floats] = {
-            part: np.full(shape, np.inf, dtype=np.float32) for part, shape in shapes.items()
-        }
-        self.high: dict[str, Floats] = {part: -low for part, low in self.low.items()}
-        self.state: dict[str, Bits] = {
-            part: np.zeros(shape, dtype=self.bits_type) for part, shape in shapes.items()
-        }
+    def __init__(self, name: str, neurons: int, flags_per_neuron: int) -> None:
+        self.name = name
+        self.low: Floats = np.full(neurons, np.inf, dtype=np.float32)
+        self.high: Floats = -self.low
+        self.covered: Booleans = np.zeros(neurons * flags_per_neuron, dtype=bool)
+        self.denominator = len(self.covered)
 
     @abstractmethod
-    def extent(self, computed: Activations) -> Mapping[str, tuple[Any, Floats, Floats]]:
-        """Where neurons have values in a text, by part, and their least and greatest there."""
+    def extremes(self, activations: Activations) -> tuple[Integers | slice, Floats, Floats]:
+        """The neurons that have values in a text, with their least and greatest ones."""
 
     @abstractmethod
-    def marks(self, computed: Activations) -> Marks:
-        """What a text covers."""
+    def flags_of(self, activations: Activations) -> Integers:
+        """The flags that a text sets, each once."""
 
     @property
-    @abstractmethod
-    def total(self) -> float:
-        """How many bits there are to cover."""
+    def figures(self) -> dict[str, float]:
+        """Shares of what is covered, by name, the main one first."""
+        return {self.name: float(np.count_nonzero(self.covered) / self.denominator)}
 
     @property
     def value(self) -> float:
         """The main figure, in [0, 1]."""
-        return sum(map(count_bits, self.state.values())) / self.total
+        return self.figures[self.name]
 
-    @property
-    def values(self) -> dict[str, float]:
-        """The figures by name, the main one first, each in [0, 1]."""
-        return {self.name: self.value}
+    def widen(self, activations: Activations) -> None:
+        """Extend the ranges by a text of the reference corpus."""
+        neurons, least, greatest = self.extremes(activations)
+        self.low[neurons] = np.minimum(self.low[neurons], least)
+        self.high[neurons] = np.maximum(self.high[neurons], greatest)
 
-    def widen(self, computed: Activations) -> None:
-        """Take a text of the reference corpus into the ranges."""
-        for part, (where, least, greatest) in self.extent(computed).items():
-            self.low[part][where] = np.minimum(self.low[part][where], least)
-            self.high[part][where] = np.maximum(self.high[part][where], greatest)
+    def growth(self, flags: Integers) -> float:
+        """By how much the main figure would grow if these flags were set."""
+        return float(np.count_nonzero(~self.covered[flags]) / self.denominator)
 
-    def growth(self, marks: Marks) -> float:
-        """By how much the main figure would grow if these were added."""
-        new = (count_bits(bits & ~self.state[part][at]) for part, (at, bits) in marks.items())
-        return sum(new) / self.total
+    def add(self, flags: Integers) -> None:
+        """Set flags."""
+        self.covered[flags] = True
 
-    def add(self, marks: Marks) -> None:
-        """Cover what a text covers."""
-        for part, (where, bits) in marks.items():
-            self.state[part][where] |= bits
+    def merge(self, other: Criterion) -> None:
+        """Set the flags that the same criterion has set for other texts."""
+        self.covered |= other.covered
 
-    def cover(self: Same, encoder: EncoderModel, texts: Iterable[Text]) -> Same:
-        """Cover what texts cover, and return itself."""
-        for computed in encoder.activations(texts):
-            self.add(self.marks(computed))
-        return self
-
-    def emptied(self: Same) -> Same:
-        """The same criterion, nothing covered."""
+    def copy(self: Same) -> Same:
+        """The same criterion and coverage; what is added to one is not added to the other."""
         other = copy(self)
-        other.state = {part: np.zeros_like(bits) for part, bits in self.state.items()}
+        other.covered = self.covered.copy()
         return other
 
-    def merge(self: Same, other: Coverage) -> Same:
-        """Cover what the same criterion has covered elsewhere, and return itself."""
-        for part, bits in other.state.items():
-            self.state[part] |= bits
-        return self
+    def empty(self: Same) -> Same:
+        """The same criterion with nothing covered."""
+        other = copy(self)
+        other.covered = np.zeros_like(self.covered)
+        return other
 
 
-class BoundaryCoverage(Coverage):
-    """BoundCov, and SActCov beside it."""
-
-    name = "BoundCov"
+class BoundaryCoverage(Criterion):
+    """BoundCov and SActCov; the flags of upper corners come before those of lower ones."""
 
     def __init__(self, encoder: EncoderModel) -> None:
-        width = int(encoder.model.config.hidden_size)
-        super().__init__({"corners": (encoder.layers, width)})
+        super().__init__("BoundCov", encoder.layers * int(encoder.model.config.hidden_size), 2)
 
-    def extent(self, computed: Activations) -> Mapping[str, tuple[Any, Floats, Floats]]:
+    def extremes(self, activations: Activations) -> tuple[slice, Floats, Floats]:
         """Each dimension's least and greatest value at any token."""
-        least = np.stack([state.min(axis=0) for state in computed.hidden[1:]])
-        greatest = np.stack([state.max(axis=0) for state in computed.hidden[1:]])
-        return {"corners": (slice(None), least, greatest)}
+        layers = activations.hidden[1:]
+        least = np.concatenate([layer.min(axis=0) for layer in layers])
+        return slice(None), least, np.concatenate([layer.max(axis=0) for layer in layers])
 
-    def marks(self, computed: Activations) -> Marks:
+    def flags_of(self, activations: Activations) -> Integers:
         """The corners that a text reaches."""
-        where, least, greatest = self.extent(computed)["corners"]
-        above, below = greatest > self.high["corners"], least < self.low["corners"]
-        return {"corners": (where, above * UPPER | below * LOWER)}
+        _, least, greatest = self.extremes(activations)
+        return np.flatnonzero(np.concatenate([greatest > self.high, least < self.low]))
 
     @property
-    def total(self) -> float:
-        """Two corners a neuron."""
-        return 2 * self.state["corners"].size
-
-    @property
-    def values(self) -> dict[str, float]:
+    def figures(self) -> dict[str, float]:
         """BoundCov and SActCov."""
-        corners = self.state["corners"]
-        return super().values | {"SActCov": np.count_nonzero(corners & UPPER) / corners.size}
+        return super().figures | {"SActCov": float(self.covered[: len(self.high)].mean())}
 
 
-class SectionCoverage(Coverage):
-    """COVER, and MNCOVER where masks are given.
+class SectionCoverage(Criterion):
+    """COVER, or MNCOVER where there are masks.
 
-    Held are the neurons of as many places as the longest text of the reference corpus has.
+    Kept are the neurons of as many places as the longest text of the reference corpus has.
     """
-
-    bits_type = np.uint16
 
     def __init__(self, encoder: EncoderModel, reference: Iterable[Text]) -> None:
         config, layers = encoder.model.config, encoder.layers
         heads, width = int(config.num_attention_heads), int(config.hidden_size)
-        places = min(PLACES, max(len(encoder.token_ids(text)) for text in reference))
-        super().__init__(
-            {"words": (layers + 1, places, width), "pairs": (layers, heads, places, places)}
-        )
-        self.name, self.places = "COVER", places
-        self._neurons = (layers + 1) * PLACES * width + layers * heads * PLACES**2
-        self._entries = np.zeros(0, dtype=np.int64)
+        places = min(COUNTED_PLACES, max(len(encoder.token_ids(text)) for text in reference))
+        shapes = (layers + 1, places, width), (layers * heads, places, places)
+        words, attention = (math.prod(shape) for shape in shapes)
+        super().__init__("COVER", words + attention, SECTIONS)
+        neurons = np.arange(words + attention)
+        self._words = neurons[:words].reshape(shapes[0])
+        self._attention = neurons[words:].reshape(shapes[1])
+        counted = (layers + 1) * width + layers * heads * COUNTED_PLACES
+        self.denominator = SECTIONS * COUNTED_PLACES * counted
         self._masks: Masks | None = None
+        self._entry_of_token = np.zeros(0, dtype=np.int64)
 
     def masked(self, encoder: EncoderModel, masks: Masks) -> SectionCoverage:
         """MNCOVER of the same neurons and ranges."""
-        other = self.emptied()
+        other = self.empty()
         other.name, other._masks = "MNCOVER", masks
-        other._entries = masks.vocabulary.table(encoder.tokenizer)
+        other._entry_of_token = entries_of_tokens(masks.pieces, encoder.tokenizer)
         return other
 
-    def extent(self, computed: Activations) -> Mapping[str, tuple[Any, Floats, Floats]]:
-        """The value of each token, and of each pair of them."""
-        words = np.stack([state[: self.places] for state in computed.hidden])
-        pairs = np.stack([layer[:, : self.places, : self.places] for layer in computed.attentions])
-        at = slice(words.shape[1])
-        return {"words": ((slice(None), at), words, words), "pairs": ((..., at, at), pairs, pairs)}
+    def extremes(self, activations: Activations) -> tuple[Integers, Floats, Floats]:
+        """The word-level and attention neurons of a text; each has one value."""
+        places = self._words.shape[1]
+        words = np.stack([layer[:places] for layer in activations.hidden])
+        attention = np.concatenate([w[:, :places, :places] for w in activations.attentions])
+        length = words.shape[1]
+        neurons = _flat(self._words[:, :length], self._attention[:, :length, :length])
+        values = _flat(words, attention)
+        return neurons, values, values
 
-    def marks(self, computed: Activations) -> Marks:
-        """The sections that a text lies in."""
-        found = {
-            part: (where, self._sections(part, where, values))
-            for part, (where, values, _) in self.extent(computed).items()
-        }
+    def flags_of(self, activations: Activations) -> Integers:
+        """The sections that values lie in, of words and pairs that the masks let through."""
+        neurons, values, _ = self.extremes(activations)
+        low, high = self.low[neurons], self.high[neurons]
+        counted = (values >= low) & (values <= high) & (low < high)
         if self._masks is not None:
-            words, pairs = found["words"][1], found["pairs"][1]
-            tokens = self._entries[computed.input_ids[: words.shape[1]]]
-            words *= self._masks.words[tokens][:, None]
-            pairs *= self._masks.pairs[np.ix_(tokens, tokens)]
-        return found
-
-    def _sections(self, part: str, where: Any, values: Floats) -> Bits:
-        """The sections that values lie in, a bit each; none where a value is outside."""
-        low, high = self.low[part][where], self.high[part][where]
+            entries = self._entry_of_token[activations.input_ids[: self._words.shape[1]]]
+            words = np.repeat(self._masks.words[entries], self._words.shape[2])
+            pairs = self._masks.pairs[np.ix_(entries, entries)].ravel()
+            layers, heads = len(self._words), len(self._attention)
+            counted &= np.concatenate([np.tile(words, layers), np.tile(pairs, heads)])
         # In double precision: the difference of two floats is then (nearly always) exact.
-        span = np.subtract(high, low, dtype=np.float64)
-        within = (values >= low) & (values <= high) & (span > 0)
-        section = np.subtract(values, low, dtype=np.float64) * BINS / np.where(within, span, 1.0)
-        numbers = np.where(within, np.minimum(section, BINS - 1), 0).astype(np.uint8)
-        sections = (1 << np.arange(BINS)).astype(self.bits_type)
-        return np.asarray(sections[numbers] * within)
-
-    @property
-    def total(self) -> float:
-        """B (N_w + N_a)."""
-        return BINS * self._neurons
+        least, greatest, value = (of[counted].astype(float) for of in (low, high, values))
+        sections = ((value - least) * SECTIONS / (greatest - least)).astype(np.int64)
+        flags: Integers = neurons[counted] * SECTIONS + np.minimum(sections, SECTIONS - 1)
+        return flags
 
 
-def build_metrics(
+def _flat(*arrays: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.concatenate([array.ravel() for array in arrays])
+
+
+def build_criteria(
     names: Sequence[str],
     encoder: EncoderModel,
     reference: Iterable[Text],
     *,
     masks: Masks | None = None,
-) -> dict[str, Coverage]:
-    """Metrics of `METRICS` with nothing covered, by name; one pass over a corpus sets their ranges.
+) -> dict[str, Criterion]:
+    """Criteria by name, with nothing covered; one pass over a corpus sets the neurons' ranges.
 
-    The ranges are kept.
+    The cache keeps the ranges.
+
+    Args:
+        names: of `CRITERIA`.
+        encoder: the model.
+        reference: the texts that set the ranges.
+        masks: of words and pairs of words, for ``mncover``.
 
     Raises:
-        AnalysisError: an unknown metric, or arguments that do not fit.
+        AnalysisError: a criterion is unknown or lacks masks, or the reference has one text.
     """
-    unknown = [name for name in names if name not in METRICS]
+    unknown = [name for name in names if name not in CRITERIA]
     if unknown or not names:
         raise AnalysisError(
             f"--metric {', '.join(unknown) or '(none)'}: no such metric",
-            hint=f"{did_you_mean(''.join(unknown[:1]), METRICS)}choose among {', '.join(METRICS)}",
+            hint=f"{did_you_mean(''.join(unknown[:1]), CRITERIA)}choose among "
+            f"{', '.join(CRITERIA)}",
         )
     if "mncover" in names and masks is None:
         raise AnalysisError(
             "mncover needs masks", hint="learn them with `s2lct masks`, then pass --masks FILE"
         )
-    reference = list(reference)
-    if len(set(reference)) < 2:
+    texts = list(reference)
+    if len(set(texts)) < 2:
         raise AnalysisError(
             "reference corpus: fewer than two different sentences, so no neuron has a range",
             hint="pass the corpus that the model was trained on, or another large one",
         )
-    made: dict[str, Coverage] = {}
+    criteria: dict[str, Criterion] = {}
     if "boundary" in names:
-        made["boundary"] = BoundaryCoverage(encoder)
+        criteria["boundary"] = BoundaryCoverage(encoder)
     if {"cover", "mncover"} & {*names}:
-        made["cover"] = SectionCoverage(encoder, reference)
+        criteria["cover"] = SectionCoverage(encoder, texts)
 
     def ranges() -> dict[str, Floats]:
-        for computed in encoder.shown_activations(reference, "bounds"):
-            for metric in made.values():
-                metric.widen(computed)
-        return {
-            f"{name} {part} {end}": array
-            for name, metric in made.items()
-            for end in ("low", "high")
-            for part, array in getattr(metric, end).items()
-        }
+        for activations in encoder.activations(texts, "bounds"):
+            for criterion in criteria.values():
+                criterion.widen(activations)
+        return {f"{name} {end}": getattr(criteria[name], end) for name, end in ends}
 
-    decides = [str(encoder.device), reference, sorted(made)]
-    found = kept_arrays(encoder.fingerprint, f"ranges {fingerprint_of(decides)}", ranges)
-    for name, metric in made.items():
-        for part in metric.state:
-            metric.low[part] = found[f"{name} {part} low"]
-            metric.high[part] = found[f"{name} {part} high"]
-    if "mncover" in names and isinstance(cover := made["cover"], SectionCoverage) and masks:
-        made["mncover"] = cover.masked(encoder, masks)
-    return {name: made[name] for name in names}
+    ends = [(name, end) for name in criteria for end in ("low", "high")]
+    key = fingerprint_of([str(encoder.device), texts, sorted(criteria)])
+    arrays = kept_arrays(encoder.fingerprint, f"ranges {key}", ranges)
+    for name, end in ends:
+        setattr(criteria[name], end, arrays[f"{name} {end}"])
+    cover = criteria.get("cover")
+    if "mncover" in names and isinstance(cover, SectionCoverage) and masks is not None:
+        criteria["mncover"] = cover.masked(encoder, masks)
+    return {name: criteria[name] for name in names}

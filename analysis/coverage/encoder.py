@@ -1,13 +1,13 @@
-"""An encoder classifier that is looked into, bit for bit the same in whatever company a text is.
+"""An encoder classifier whose hidden states and attention weights can be read.
 
-Coverage compares numbers with bounds that other texts set. Padding, other texts of a batch and the
-number of threads that share a product change last bits; so each text is computed alone, by a single
-thread, and several threads compute several texts.
+Coverage compares numbers with bounds that other texts set. Padding, the other texts of a batch and
+the number of threads that share a product change last bits. So each text is computed alone, by a
+single thread, and several threads compute several texts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 Text = str | tuple[str, str]
-"""What a model is given: a text, or a pair of them, as for paraphrase and inference."""
+"""A model's input: a text, or a pair of texts as for paraphrase and inference."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class Activations:
     """What a model computes for one text.
 
     Attributes:
-        input_ids: shape (tokens,), special tokens included.
-        hidden: of the embeddings and then of each layer, shape (tokens, dim).
-        attentions: of each layer, shape (heads, tokens, tokens): how much the token of the last
-            but one axis looks at that of the last.
+        input_ids: tokens, special ones included, shape (tokens,).
+        hidden: of the embeddings and then of each layer, shape (tokens, width).
+        attentions: of each layer, shape (heads, tokens, tokens): the weight that the token of the
+            second axis gives the token of the last.
         logits: shape (classes,).
     """
 
@@ -46,7 +46,7 @@ class Activations:
 
 
 class EncoderModel(Network):
-    """A transformers encoder with a classification head, ready to be looked into.
+    """A transformers encoder with a classification head.
 
     Its attention implementation becomes ``eager``: others return no attention weights.
 
@@ -60,7 +60,7 @@ class EncoderModel(Network):
         super().__init__(tokenizer, model.eval(), name)
         self.fingerprint = model_fingerprint(tokenizer, model)
         try:
-            attentions = self._computed("A text of a few words.").attentions
+            attentions = self._activations_of("A text of a few words.").attentions
         except (AttributeError, IndexError, TypeError, ValueError):
             attentions = ()
         # In a decoder no token looks at a later one.
@@ -78,11 +78,11 @@ class EncoderModel(Network):
         return int(self.model.config.num_hidden_layers)
 
     def encoded(self, texts: Sequence[Text]) -> Any:
-        """A batch of texts as the model takes it, padded; of a pair, the longer text is cut."""
+        """A padded batch of texts as the model takes it; of a pair, the longer text is cut."""
         pairs = not isinstance(texts[0], str)
-        given = map(list, zip(*texts, strict=True)) if pairs else (list(texts),)
+        columns = map(list, zip(*texts, strict=True)) if pairs else (list(texts),)
         return self.tokenizer(
-            *given,
+            *columns,
             truncation=True,
             max_length=self.most_tokens,
             padding=len(texts) > 1,
@@ -95,38 +95,41 @@ class EncoderModel(Network):
         ids: list[int] = self.encoded([text])["input_ids"][0].tolist()
         return ids
 
-    def activations(self, texts: Iterable[Text]) -> Iterator[Activations]:
-        """What the model computes for each text, in their order; few are held at a time."""
-        return parallel_map(self._computed, texts, on_cpu=self.device.type == "cpu")
+    def activations(self, texts: Sequence[Text], title: str = "") -> Iterator[Activations]:
+        """What the model computes for each text, in order; few are held in memory at a time.
 
-    def shown_activations(self, texts: Sequence[Text], name: str) -> Iterator[Activations]:
-        """Likewise, with a bar of that name."""
-        shown = bar(name, len(texts))
-        for computed in self.activations(texts):
-            yield computed
-            shown(1)
+        Args:
+            texts: to compute.
+            title: of a progress bar; without one, none is shown.
+        """
+        advance = bar(title, len(texts)) if title else None
+        on_cpu = self.device.type == "cpu"
+        for activations in parallel_map(self._activations_of, texts, on_cpu=on_cpu):
+            yield activations
+            if advance:
+                advance(1)
 
-    def _computed(self, text: Text) -> Activations:
+    def _activations_of(self, text: Text) -> Activations:
         import torch
 
         inputs = self.encoded([text])
         with torch.inference_mode():
-            found = self.model(**inputs, output_hidden_states=True, output_attentions=True)
+            outputs = self.model(**inputs, output_hidden_states=True, output_attentions=True)
 
         def arrays(tensors: Any) -> tuple[Floats, ...]:
             return tuple(tensor[0].float().cpu().numpy() for tensor in tensors or ())
 
         return Activations(
             inputs["input_ids"][0].cpu().numpy(),
-            arrays(found.hidden_states),
-            arrays(found.attentions),
-            *arrays([found.logits]),
+            arrays(outputs.hidden_states),
+            arrays(outputs.attentions),
+            *arrays([outputs.logits]),
         )
 
 
 def _no_encoder(name: str) -> AnalysisError:
     return AnalysisError(
-        f"model {name}: is no encoder whose attention can be seen",
+        f"model {name}: is no encoder whose attention can be read",
         hint="pass a sequence classifier of the BERT, RoBERTa, DistilBERT, MiniLM or DeBERTa kind",
     )
 

@@ -1,32 +1,27 @@
-"""Suites to measure, what they cover of a model alone and together, and as their cases grow."""
+"""The texts of suites and of reference corpora, and how much of a model each suite covers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from s2lct.analysis.corpus_parts import parts_of_corpus
-from s2lct.analysis.coverage.criteria import Coverage
+from s2lct.analysis.coverage.criteria import Criterion
 from s2lct.analysis.coverage.encoder import EncoderModel, Text
+from s2lct.analysis.result import Result
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.errors import AnalysisError
 from s2lct.files import path_exists
 from s2lct.identity import shuffle_key
-from s2lct.plain_text import ShortRepr
 from s2lct.suite.cases import load_suite
 from s2lct.suite.other_suites import CHECKLIST, is_table_name, read_cases
 from s2lct.table_files import read_rows
+from s2lct.tables import Cell, Table
 
 PAIRS = "pairs:"
-"""Before a file of pairs that stands where a corpus may stand."""
-POINTS = 20
-"""Sizes of a curve, at most."""
-_PAIRS_HINT = "pass JSON lines with text and text_pair, and expected where needed"
+"""Prefix of a file of pairs that is named in place of a corpus."""
 
 
 class Pair(NamedTuple):
@@ -56,7 +51,10 @@ def read_pairs(path: Path) -> list[Pair]:
         test, expected = row.get("test", "pairs"), row.get("expected", [])
         words = [*texts, test, *(expected if isinstance(expected, list) else [None])]
         if not all(isinstance(word, str) and word.strip() for word in words):
-            raise AnalysisError(f"{where}: is no pair", hint=_PAIRS_HINT)
+            raise AnalysisError(
+                f"{where}: is no pair",
+                hint="pass JSON lines with text and text_pair, and expected where needed",
+            )
         pairs[test, texts] = Pair(test, texts, tuple(expected))
     return list(pairs.values())
 
@@ -77,51 +75,52 @@ def texts_of_suite(suite: str) -> list[Text]:
     return [*pairs] or [text for case in read_cases(path) for text in case.texts]
 
 
-def named_suites(names: Sequence[str]) -> dict[str, list[Text]]:
-    """Texts of suites by what they are called in tables.
+def texts_by_suite(suites: Sequence[str]) -> dict[str, list[Text]]:
+    """Texts of suites, by the suites' names in tables.
 
-    Suites are named as for `texts_of_suite`, or ``NAME=SUITE``; without a name, they are called
-    as the last part of a path.
+    Args:
+        suites: as for `texts_of_suite`, or ``NAME=SUITE``. Without a name, a suite is called by the
+            last part of its path.
 
     Raises:
-        AnalysisError: two of one name, or one that cannot be read.
+        AnalysisError: two have one name, or one cannot be read.
         ScoringError: there is no such suite.
     """
-    found: dict[str, list[Text]] = {}
-    for name in names:
-        called, equals, suite = name.partition("=")
-        if not equals or path_exists(Path(name)) or is_table_name(name):
-            file = name.partition(":")[2] if is_table_name(name) else name
-            called, suite = Path(file).name.removesuffix(".gz").removesuffix(".jsonl"), name
-        if called in found or not called:
+    texts: dict[str, list[Text]] = {}
+    for argument in suites:
+        name, equals, suite = argument.partition("=")
+        if not equals or path_exists(Path(argument)) or is_table_name(argument):
+            file = argument.partition(":")[2] if is_table_name(argument) else argument
+            name, suite = Path(file).name.removesuffix(".gz").removesuffix(".jsonl"), argument
+        if name in texts or not name:
             raise AnalysisError(
-                f"suite {name}: another one is called {called!r} too", hint="name it: NAME=SUITE"
+                f"suite {argument}: another one is called {name!r} too", hint="name it: NAME=SUITE"
             )
-        found[called] = texts_of_suite(suite)
-    return found
+        texts[name] = texts_of_suite(suite)
+    return texts
 
 
-def key_of_text(seed: int, purpose: str, text: Text) -> bytes:
-    """By what texts are shuffled."""
+def text_key(seed: int, purpose: str, text: Text) -> bytes:
+    """A key that sorts texts in a random order; each purpose has its own."""
     return shuffle_key(seed, purpose, *((text,) if isinstance(text, str) else text))
 
 
-def drawn(texts: Iterable[Text], most: int | None, seed: int) -> list[Text]:
-    """At most so many distinct texts, drawn at random, in their own order."""
+def random_texts(texts: Iterable[Text], most: int | None, seed: int) -> list[Text]:
+    """At most so many distinct texts, drawn at random, in the order given."""
     distinct = list(dict.fromkeys(texts))
-    chosen = set(sorted(distinct, key=lambda text: key_of_text(seed, "drawn", text))[:most])
-    return [text for text in distinct if text in chosen]
+    drawn = set(sorted(distinct, key=lambda text: text_key(seed, "drawn", text))[:most])
+    return [text for text in distinct if text in drawn]
 
 
 class Reference(NamedTuple):
-    """The texts that set bounds, and others of the same corpus, named for a table."""
+    """The texts that set neurons' ranges, and held-out texts of the same corpus, by name."""
 
     texts: list[Text]
     held_out: dict[str, list[Text]]
 
 
 def read_reference(corpus: str, most: int | None, seed: int) -> Reference:
-    """The sentences of a corpus to train on, or so many at random, and those that it holds out.
+    """A corpus's training sentences, or so many at random, and the sentences that it holds out.
 
     See `parts_of_corpus`. Of ``pairs:FILE`` (see `read_pairs`) nothing is held out.
 
@@ -131,97 +130,93 @@ def read_reference(corpus: str, most: int | None, seed: int) -> Reference:
     """
     if corpus.startswith(PAIRS):
         pairs = read_pairs(Path(corpus.removeprefix(PAIRS)))
-        return Reference(drawn([pair.texts for pair in pairs], most, seed), {})
-    # Coverage asks what a text does to neurons, and of no label.
-    read = read_corpus(corpus, labelled=False)
-    parts = parts_of_corpus(read, seed)
-    others: list[Text] = [sentence.text for sentence in (*parts.dev, *parts.test)]
+        return Reference(random_texts([pair.texts for pair in pairs], most, seed), {})
+    source = read_corpus(corpus, labelled=False)
+    parts = parts_of_corpus(source, seed)
+    held_out: list[Text] = [sentence.text for sentence in (*parts.dev, *parts.test)]
     return Reference(
-        drawn([sentence.text for sentence in parts.train], most, seed),
-        {f"random sentences of {read.name}": others},
+        random_texts([sentence.text for sentence in parts.train], most, seed),
+        {f"random sentences of {source.name}": held_out},
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
-    """How a figure grows with a suite: mean over shuffles at sizes, and where 95 % of them lie."""
+class SuiteCoverage:
+    """How many texts a suite has, and what they cover, by the name of the figure."""
 
-    sizes: tuple[int, ...]
-    mean: tuple[float, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
+    suite: str
+    texts: int
+    figures: dict[str, float]
 
 
 @dataclass(frozen=True, repr=False)
-class Measured(ShortRepr):
-    """What a suite of so many texts covers: states by metric, and curves by figure."""
+class CoverageResult(Result):
+    """What suites cover of a model: each alone and, if there are several, all together."""
 
-    name: str
-    texts: int
-    states: Mapping[str, Coverage]
-    curves: Mapping[str, Curve]
+    model: str
+    suites: tuple[SuiteCoverage, ...]
 
-    @property
-    def values(self) -> dict[str, float]:
-        """Every figure of every metric."""
-        return {
-            name: value for state in self.states.values() for name, value in state.values.items()
-        }
+    def table(self) -> Table:
+        """A row for each suite, in percent."""
+        rows: list[list[str | Cell]] = [
+            [row.suite, f"{row.texts:,}", *(_percent(figure) for figure in row.figures.values())]
+            for row in self.suites
+        ]
+        title = f"Coverage of {self.model}, % (COVER and MNCOVER: of all neurons of 128 places)"
+        return Table(("", "cases", *self.suites[0].figures), rows, title)
 
 
-def measure(
-    name: str,
-    texts: Sequence[Text],
-    encoder: EncoderModel,
-    metrics: Mapping[str, Coverage],
-    *,
-    shuffles: int = 0,
-    seed: int = 0,
-) -> Measured:
-    """Run a suite's texts once, for all metrics and the curves of so many shuffles.
+def _percent(share: float) -> Cell:
+    """A share in percent: two decimals, or two digits where two decimals would say nothing."""
+    return Cell(f"{100 * share:.2g}" if 0 < share < 0.001 else f"{100 * share:.2f}", value=share)
 
-    The metrics, by name, have nothing covered and stay so.
+
+def covered(
+    criteria: Mapping[str, Criterion], encoder: EncoderModel, texts: Sequence[Text], title: str = ""
+) -> dict[str, Criterion]:
+    """The criteria with what texts cover, in one pass; those given stay as they are.
+
+    Args:
+        criteria: by name; what they have covered counts.
+        encoder: the model.
+        texts: to cover.
+        title: of a progress bar.
     """
-    covered = {metric: empty.emptied() for metric, empty in metrics.items()}
-    rng = np.random.default_rng(seed)
-    ranks = [rng.permutation(len(texts)) for _ in range(shuffles)]
-    steps = np.linspace(0, len(texts), min(POINTS, len(texts)) + 1)[1:]
-    sizes = np.unique(np.ceil(steps).astype(int))
-    # For each shuffle and size, what the texts cover that come in since the size before.
-    growing = {
-        metric: [[empty.emptied() for _ in sizes] for _ in ranks]
-        for metric, empty in metrics.items()
+    states = {name: criterion.copy() for name, criterion in criteria.items()}
+    for activations in encoder.activations(texts, title):
+        for state in states.values():
+            state.add(state.flags_of(activations))
+    return states
+
+
+def measure_coverage(
+    suites: Mapping[str, Sequence[Text]],
+    encoder: EncoderModel,
+    criteria: Mapping[str, Criterion],
+) -> CoverageResult:
+    """Measure what suites cover, alone and together.
+
+    Args:
+        suites: their texts by name.
+        encoder: the model.
+        criteria: as `build_criteria` makes them.
+    """
+    union = {name: criterion.empty() for name, criterion in criteria.items()}
+    rows: list[SuiteCoverage] = []
+    for suite, texts in suites.items():
+        states = covered(criteria, encoder, texts, suite)
+        rows.append(SuiteCoverage(suite, len(texts), _figures(states)))
+        for name, state in states.items():
+            union[name].merge(state)
+    if len(rows) > 1:
+        name, texts_of_all = " + ".join(suites), sum(row.texts for row in rows)
+        rows.append(SuiteCoverage(name, texts_of_all, _figures(union)))
+    return CoverageResult(encoder.name, tuple(rows))
+
+
+def _figures(criteria: Mapping[str, Criterion]) -> dict[str, float]:
+    return {
+        figure: value
+        for criterion in criteria.values()
+        for figure, value in criterion.figures.items()
     }
-    for number, computed in enumerate(encoder.shown_activations(texts, name)):
-        for metric, state in covered.items():
-            marks = state.marks(computed)
-            state.add(marks)
-            for rank, states in zip(ranks, growing[metric], strict=True):
-                states[np.searchsorted(sizes, rank[number] + 1)].add(marks)
-    curves: dict[str, Curve] = {}
-    for states_of_shuffles in filter(None, growing.values()):
-        for states in states_of_shuffles:
-            for before, state in pairwise(states):
-                state.merge(before)
-        for figure in states_of_shuffles[0][0].values:
-            rows = np.array([[s.values[figure] for s in states] for states in states_of_shuffles])
-            low, high = np.quantile(rows, (0.025, 0.975), axis=0).tolist()
-            mean = rows.mean(axis=0).tolist()
-            curves[figure] = Curve(tuple(sizes.tolist()), tuple(mean), tuple(low), tuple(high))
-    return Measured(name, len(texts), covered, curves)
-
-
-def joined(measured: Sequence[Measured]) -> Measured:
-    """The union of suites."""
-    first, *others = measured
-    states = {metric: state.emptied().merge(state) for metric, state in first.states.items()}
-    for other in others:
-        for metric, state in states.items():
-            state.merge(other.states[metric])
-    name, texts = " + ".join(m.name for m in measured), sum(m.texts for m in measured)
-    return Measured(name, texts, states, {})
-
-
-def percent(value: float) -> str:
-    """A share in percent: two decimals, more where they would say nothing."""
-    return f"{100 * value:.2g}" if 0 < value < 0.001 else f"{100 * value:.2f}"

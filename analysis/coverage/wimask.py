@@ -1,20 +1,20 @@
-"""WIMASK: masks of the words and pairs of words that matter to a model, learned for MNCOVER.
+"""WIMASK: learn which words and pairs of words matter to a model, for MNCOVER.
 
 Sekhon, Ji, Dwyer and Qi, White-box Testing of NLP models with Mask Neuron Coverage (Findings of
 NAACL 2022), section 3.3, equations 8 to 15, and appendix A. Between the embeddings and the rest of
 the frozen model stands a layer that lets only some words and pairs through; it is trained to leave
 the model's own predictions as they are:
 
-- M_A(u, v) of each pair of words of the task vocabulary is a Bernoulli variable with a logit, drawn
-  with the Gumbel-Softmax trick (Jang et al. 2017), straight through: 0 or 1 forward, the soft
-  value's gradient backward.
+- The interaction mask M_A(u, v) of a pair of words of the vocabulary is a Bernoulli variable with a
+  logit, drawn with the Gumbel-Softmax trick (Jang et al. 2017), straight through: 0 or 1 forward,
+  the soft value's gradient backward.
 - e'_i = e_i + ReLU(W · mean of e_j over the neighbours j ≠ i with M_A(x_i, x_j) = 1), where a word
-  without neighbours adds nothing (eq. 8; the appendix's eq. 10 mixes otherwise).
-- A single layer gives each word's own embedding e_i the probability that the word is let through;
-  what goes on is M_W(i) · e'_i.
+  without neighbours adds nothing (equation 8; the appendix's equation 10 mixes otherwise).
+- The word mask M_W(i) is drawn likewise, with a probability that a single layer computes from the
+  word's own embedding e_i; what goes on is M_W(i) · e'_i.
 - loss = cross entropy to the model's own prediction + β_i KL(M_W ‖ Bernoulli(1/2))
-  + β_g KL(M_A ‖ Bernoulli(1/2)) + β_sparse |M_A|₁, sums over the words and pairs of a text,
-  means over texts; every β is 0.001, as the paper's. |M_A|₁ is taken at its expectation.
+  + β_g KL(M_A ‖ Bernoulli(1/2)) + β_sparse |M_A|₁ (equations 9 and 15): sums over the words and
+  pairs of a text, means over texts; every β is 0.001, as in the paper. |M_A|₁ is its expectation.
 
 M_W(v) is 1 where the mean probability over v's occurrences in the training texts is above 1/2, and
 M_A(u, v) where the pair's is.
@@ -27,40 +27,151 @@ and a word and itself always count, as in the authors' code. A pair that never o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 from torch import nn
 
-from s2lct.analysis.coverage.encoder import EncoderModel, Floats, Text
-from s2lct.analysis.coverage.masks import Masks, Vocabulary
+from s2lct.analysis.coverage.encoder import Booleans, EncoderModel, Floats, Integers, Text
+from s2lct.analysis.result import Result
 from s2lct.errors import AnalysisError
-from s2lct.identity import rng_for, shuffle_key
+from s2lct.files import write_bytes
 from s2lct.progress import bar
+from s2lct.tables import Table
 
+VOCABULARY_SIZE = 5_000
 BETA = 1e-3
-BATCH = 32
+BATCH_SIZE = 32
 KEPT_ABOVE = 0.5
-_FIRST_LOGIT = 2.0
+FIRST_WORD_LOGIT = 2.0
+LOW_FIDELITY = 0.9
+_METADATA_KEY = "s2lct masks"
+
+
+@dataclass(frozen=True, repr=False)
+class Masks(Result):
+    """Which words and pairs of words matter to a model (section 3.2).
+
+    Attributes:
+        pieces: the vocabulary, V - 1 word pieces; all others share its last entry.
+        words: M_W, boolean of shape (V,).
+        pairs: M_A, boolean of shape (V, V); [i, j] is word i looking at word j.
+        about: how they were made and how faithful they are, as plain JSON values.
+    """
+
+    pieces: tuple[str, ...]
+    words: Booleans
+    pairs: Booleans
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    def table(self) -> Table:
+        """How far the masked model agrees with the model itself, and what the masks keep."""
+        about, advice = self.about, ""
+        if about["words_kept"] == about["words_seen"]:
+            advice += "The masks keep every word of the texts: raise --lr or --epochs. "
+        if about["fidelity"] < LOW_FIDELITY:
+            advice += "The masked model often disagrees with the model: lower --lr, or add texts."
+        rows = (
+            ("held-out texts", f"{about['held_out']:,}"),
+            ("fidelity", f"{about['fidelity']:.1%}"),
+            ("fidelity of the untrained layer", f"{about['fidelity_untrained']:.1%}"),
+            ("p(word)", "{least:.2f} to {greatest:.2f}".format(**about["word_probabilities"])),
+            ("words kept", f"{about['words_kept']:,} of {len(self.words):,}"),
+            ("seen pairs kept", f"{about['pairs_kept']:,} of {about['pairs_seen']:,}"),
+        )
+        return Table(("WIMASK", about.get("model", "")), rows, caption=advice)
+
+    def to_dict(self) -> dict[str, Any]:
+        """How the masks were made, and their figures."""
+        return dict(self.about)
+
+    def json(self) -> str:
+        """How the masks were made, and their figures, as JSON."""
+        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n"
+
+    def save(self, path: Path) -> None:
+        """Write them as safetensors, whole or not at all."""
+        described = {"pieces": self.pieces, "about": dict(self.about)}
+        # One entry: safetensors writes several in an order of its own each time.
+        metadata = {_METADATA_KEY: json.dumps(described, ensure_ascii=False, sort_keys=True)}
+        arrays = {"words": np.packbits(self.words), "pairs": np.packbits(self.pairs, axis=1)}
+        write_bytes(path, save(arrays, metadata))
+
+    @classmethod
+    def load(cls, path: Path, encoder: EncoderModel | None = None) -> Masks:
+        """Read masks, and check that they are the encoder's if one is given.
+
+        Raises:
+            AnalysisError: the file is missing, holds no masks, or those of another model.
+        """
+        try:
+            with safe_open(path, framework="numpy") as file:
+                described = json.loads((file.metadata() or {})[_METADATA_KEY])
+                pieces, about = tuple(map(str, described["pieces"])), described["about"]
+                words, pairs = (
+                    np.unpackbits(file.get_tensor(name), axis=-1, count=len(pieces) + 1)
+                    for name in ("words", "pairs")
+                )
+            if pairs.shape != 2 * words.shape:
+                raise ValueError("pairs are of another vocabulary")
+            weights = about.get("weights_sha256")
+        except (OSError, SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise AnalysisError(
+                f"masks {path}: cannot be read ({error!r})", hint="make one with `s2lct masks`"
+            ) from error
+        if encoder and weights not in (None, encoder.fingerprint):
+            raise AnalysisError(
+                f"--masks {path}: were learned for {about.get('model', 'another model')}",
+                hint=f"learn them for {encoder.name}: s2lct masks CORPUS --model {encoder.name}",
+            )
+        return cls(pieces, words.astype(bool), pairs.astype(bool), about)
+
+
+def vocabulary_of(
+    encoder: EncoderModel, texts: Iterable[Text], most: int = VOCABULARY_SIZE
+) -> tuple[str, ...]:
+    """The commonest word pieces, special tokens included; of equals the lower id first."""
+    counts = Counter(token for text in texts for token in encoder.token_ids(text))
+    ranked = sorted(counts, key=lambda token: (-counts[token], token))[:most]
+    return tuple(encoder.tokenizer.convert_ids_to_tokens(ranked))
+
+
+def entries_of_tokens(pieces: Sequence[str], tokenizer: Any) -> Integers:
+    """The vocabulary entry of each token id, shape (tokenizer's length,)."""
+    entries = np.full(len(tokenizer), len(pieces), dtype=np.int64)
+    ids = tokenizer.get_vocab()
+    for entry, piece in enumerate(pieces):
+        if piece in ids:
+            entries[ids[piece]] = entry
+    return entries
 
 
 class Masked(NamedTuple):
-    """The probabilities that words and pairs of a batch are let through.
+    """A masked batch.
 
     Attributes:
-        words: shape (texts, tokens); 0 where there is no word, but padding or a special token.
-        pairs: shape (texts, tokens, tokens); 0 where either is no word or a word meets itself.
+        embedded: M_W · e', and e itself where there is no word, shape (texts, tokens, width).
+        words: probabilities that words are let through, shape (texts, tokens).
+        penalty: the loss's KL and sparsity terms, not yet weighted by β, a mean over texts.
     """
 
+    embedded: torch.Tensor
     words: torch.Tensor
-    pairs: torch.Tensor
+    penalty: torch.Tensor
 
 
 class Bottleneck(nn.Module):
-    """The layer between embeddings of a width and the encoder; V is ``entries``."""
+    """The layer between the embeddings, of a width, and the encoder; V is ``entries``."""
 
     def __init__(self, entries: int, width: int) -> None:
         super().__init__()
@@ -74,82 +185,53 @@ class Bottleneck(nn.Module):
         nn.init.normal_(self.neighbours.weight, std=1e-3)
         self.word_layer = nn.Linear(width, 1)
         nn.init.normal_(self.word_layer.weight, std=1e-3)
-        nn.init.constant_(self.word_layer.bias, _FIRST_LOGIT)
+        nn.init.constant_(self.word_layer.bias, FIRST_WORD_LOGIT)
 
     def forward(
         self,
         embedded: torch.Tensor,
         entries: torch.Tensor,
-        mask: torch.Tensor,
-        draws: torch.Generator | None = None,
-    ) -> tuple[torch.Tensor, Masked]:
-        """M_W · e' of e, shape (texts, tokens, width), e itself where there is no word; and masks.
+        is_word: torch.Tensor,
+        generator: torch.Generator | None = None,
+    ) -> Masked:
+        """Mask a batch.
 
-        Entries are of the vocabulary, the mask is 1 for words, 0 for padding and special tokens,
-        both of shape (texts, tokens). Masks are drawn in training; without draws, what is more
-        probable than not.
+        Args:
+            embedded: e, shape (texts, tokens, width).
+            entries: of the vocabulary, shape (texts, tokens).
+            is_word: False for padding and special tokens, shape (texts, tokens).
+            generator: draws the masks; without one, what is more probable than not is kept.
         """
-        real, both = mask.bool(), word_pairs(mask)
+        same = torch.eye(is_word.shape[1], dtype=torch.bool, device=is_word.device)
+        is_pair = is_word[:, :, None] & is_word[:, None, :] & ~same
         codes = entries[:, :, None] * self.entries + entries[:, None, :]
-        logits = torch.zeros(codes.shape, dtype=embedded.dtype, device=embedded.device)
-        logits = logits.masked_scatter(both, self.pair_logits(codes[both])[:, 0])
-        adjacent = _drawn(logits, draws) * both
+        pair_logits = torch.zeros(codes.shape, dtype=embedded.dtype, device=embedded.device)
+        pair_logits = pair_logits.masked_scatter(is_pair, self.pair_logits(codes[is_pair])[:, 0])
+        adjacent = sampled_mask(pair_logits, generator) * is_pair
         degree = adjacent.sum(dim=2, keepdim=True).clamp(min=1)
         mixed = embedded + F.relu(self.neighbours(adjacent @ embedded / degree))
         word_logits = self.word_layer(embedded)[:, :, 0]
-        let_through = torch.where(real, _drawn(word_logits, draws), 1.0)
-        masked = Masked(word_logits.sigmoid() * real, logits.sigmoid() * both)
-        return mixed * let_through[:, :, None], masked
+        word_mask = torch.where(is_word, sampled_mask(word_logits, generator), 1.0)
+        words, pairs = word_logits.sigmoid(), pair_logits.sigmoid()[is_pair]
+        penalty = kl_to_fair_coin(words[is_word]) + kl_to_fair_coin(pairs) + pairs.sum()
+        return Masked(mixed * word_mask[:, :, None], words, penalty / len(embedded))
 
 
-def _drawn(logits: torch.Tensor, draws: torch.Generator | None) -> torch.Tensor:
-    if draws is None:
+def sampled_mask(logits: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
+    """A mask of 0 and 1 drawn straight through, or without a generator the likelier value."""
+    if generator is None:
         return (logits > 0).to(logits.dtype)
     # Drawn where the generator is, so that every device sees the same masks.
-    uniform = torch.rand(logits.shape, generator=draws).clamp(1e-6, 1 - 1e-6)
-    noise = (uniform.log() - (-uniform).log1p()).to(logits.device)
-    soft = (logits + noise).sigmoid()
+    uniform = torch.rand(logits.shape, generator=generator).clamp(1e-6, 1 - 1e-6)
+    soft = (logits + uniform.logit().to(logits.device)).sigmoid()
     return (soft > KEPT_ABOVE).to(soft.dtype) + soft - soft.detach()
 
 
-def word_pairs(mask: torch.Tensor) -> torch.Tensor:
-    """Pairs of different words, shape (texts, tokens, tokens), of a mask that is 1 for words."""
-    real = mask.bool()
-    same = torch.eye(mask.shape[1], dtype=torch.bool, device=mask.device)
-    return real[:, :, None] & real[:, None, :] & ~same
-
-
 def kl_to_fair_coin(probabilities: torch.Tensor) -> torch.Tensor:
-    """KL divergence of Bernoulli(p) from Bernoulli(1/2), element by element, in nats."""
-    # At 0 and 1 the gradient is infinite.
-    p = probabilities.clamp(1e-6, 1 - 1e-6)
-    divergence: torch.Tensor = p * (2 * p).log() + (1 - p) * (2 * (1 - p)).log()
-    return divergence
-
-
-def loss_terms(
-    logits: torch.Tensor, predicted: torch.Tensor, masked: Masked, mask: torch.Tensor
-) -> dict[str, torch.Tensor]:
-    """The loss's four terms, not yet weighted, means over texts.
-
-    ``predicted`` are the model's own class numbers, ``mask`` is 1 for words. ``words`` and
-    ``pairs`` are sums of KL divergences over a text, ``sparse`` is the expected number of pairs.
-    """
-    texts = len(logits)
-    return {
-        "cross_entropy": F.cross_entropy(logits, predicted),
-        "words": kl_to_fair_coin(masked.words[mask.bool()]).sum() / texts,
-        "pairs": kl_to_fair_coin(masked.pairs[word_pairs(mask)]).sum() / texts,
-        "sparse": masked.pairs.sum() / texts,
-    }
-
-
-class Batch(NamedTuple):
-    """What a model is given of some texts; entries and words as in `Bottleneck.forward`."""
-
-    inputs: Any
-    entries: torch.Tensor
-    words: torch.Tensor
+    """The sum of the KL divergences of Bernoulli(p) from Bernoulli(1/2), in nats."""
+    p = probabilities.clamp(1e-6, 1 - 1e-6)  # at 0 and 1 the gradient is infinite
+    entropy = torch.special.entr(p) + torch.special.entr(1 - p)
+    return torch.sum(math.log(2) - entropy)
 
 
 class MaskedModel:
@@ -159,15 +241,13 @@ class MaskedModel:
         AnalysisError: the model has no module of embeddings.
     """
 
-    def __init__(self, encoder: EncoderModel, vocabulary: Vocabulary) -> None:
+    def __init__(self, encoder: EncoderModel, pieces: Sequence[str]) -> None:
         self.encoder = encoder
-        tokenizer, device = encoder.tokenizer, encoder.device
-        width = int(encoder.model.config.hidden_size)
-        self.bottleneck = Bottleneck(vocabulary.size, width).to(device)
-        self._table = torch.from_numpy(vocabulary.table(tokenizer)).to(device)
+        tokenizer, width = encoder.tokenizer, int(encoder.model.config.hidden_size)
+        self.bottleneck = Bottleneck(len(pieces) + 1, width).to(encoder.device)
+        self._entries = torch.from_numpy(entries_of_tokens(pieces, tokenizer)).to(encoder.device)
         special = sorted(set(tokenizer.all_special_ids) - {tokenizer.unk_token_id})
-        self._special = torch.tensor(special, device=device)
-        self.special_entries = self._table[self._special].cpu()
+        self._special = torch.tensor(special, device=encoder.device)
         self._embeddings: Any = getattr(encoder.model.base_model, "embeddings", None)
         if self._embeddings is None:
             raise AnalysisError(
@@ -175,62 +255,83 @@ class MaskedModel:
                 hint="pass an encoder of the BERT, RoBERTa, DistilBERT, MiniLM or DeBERTa kind",
             )
 
-    def batches(self, texts: Sequence[Text]) -> list[Batch]:
-        """Texts of like length together; equally long ones in their order."""
+    def batches(self, texts: Sequence[Text]) -> list[Any]:
+        """The model's inputs, texts of like length together."""
         order = sorted(texts, key=lambda text: len(self.encoder.token_ids(text)))
-        found = []
-        for start in range(0, len(order), BATCH):
-            inputs = self.encoder.encoded(order[start : start + BATCH])
-            ids = inputs["input_ids"]
-            words = inputs["attention_mask"] * ~torch.isin(ids, self._special)
-            found.append(Batch(inputs, self._table[ids], words))
-        return found
+        starts = range(0, len(order), BATCH_SIZE)
+        return [self.encoder.encoded(order[start : start + BATCH_SIZE]) for start in starts]
 
     @torch.no_grad()
-    def predictions(self, batch: Batch) -> torch.Tensor:
+    def predictions(self, batch: Any) -> torch.Tensor:
         """The number of the model's own likeliest class, shape (texts,)."""
-        classes: torch.Tensor = self.encoder.model(**batch.inputs).logits.argmax(1)
+        classes: torch.Tensor = self.encoder.model(**batch).logits.argmax(1)
         return classes
 
+    def words_of(self, batch: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        """The vocabulary entry of each token, and whether it is a word of the text."""
+        ids = batch["input_ids"]
+        is_word = batch["attention_mask"].bool() & ~torch.isin(ids, self._special)
+        return self._entries[ids], is_word
+
     def masked_logits(
-        self, batch: Batch, draws: torch.Generator | None = None
+        self, batch: Any, generator: torch.Generator | None = None
     ) -> tuple[torch.Tensor, Masked]:
-        """Logits behind the bottleneck, shape (texts, classes), and the masks' probabilities."""
-        seen: list[Masked] = []
+        """Logits behind the bottleneck, shape (texts, classes), and what was masked."""
+        results: list[Masked] = []
 
         def hook(module: Any, inputs: Any, embedded: torch.Tensor) -> torch.Tensor:
-            through, masked = self.bottleneck(embedded, batch.entries, batch.words, draws)
-            seen.append(masked)
-            return through  # type: ignore[no-any-return]
+            results.append(self.bottleneck(embedded, *self.words_of(batch), generator))
+            return results[-1].embedded
 
         handle = self._embeddings.register_forward_hook(hook)
         try:
-            return self.encoder.model(**batch.inputs).logits, seen[0]
+            return self.encoder.model(**batch).logits, results[0]
         finally:
             handle.remove()
 
     @torch.no_grad()
-    def fidelity(self, batches: Sequence[Batch]) -> float:
+    def fidelity(self, batches: Sequence[Any]) -> float:
         """The share of texts for which the masked model predicts what the model predicts."""
-        agree = torch.cat(
-            [self.masked_logits(b)[0].argmax(1) == self.predictions(b) for b in batches]
-        )
-        return float(agree.double().mean())
+        agree = [self.masked_logits(b)[0].argmax(1) == self.predictions(b) for b in batches]
+        return float(torch.cat(agree).double().mean())
 
     @torch.no_grad()
-    def word_probabilities(self, batches: Sequence[Batch]) -> Floats:
-        """Mean probability over each word's occurrences in the texts, shape (V,)."""
+    def word_probabilities(self, batches: Sequence[Any]) -> Floats:
+        """Mean probability over each word's occurrences, 1 of special tokens, shape (V,)."""
         size = self.bottleneck.entries
         sums, counts = torch.zeros(size, dtype=torch.float64), torch.zeros(size)
         for batch in batches:
-            _, masked = self.masked_logits(batch)
-            real = batch.words.bool()
-            entries = batch.entries[real].cpu()
-            sums.index_add_(0, entries, masked.words[real].double().cpu())
-            counts.index_add_(0, entries, torch.ones(len(entries)))
+            entries, is_word = self.words_of(batch)
+            words, occurring = self.masked_logits(batch)[1].words[is_word], entries[is_word].cpu()
+            sums += torch.bincount(occurring, words.double().cpu(), minlength=size)
+            counts += torch.bincount(occurring, minlength=size)
         means = sums / counts.clamp(min=1)
-        means[self.special_entries[self.special_entries < size - 1]] = 1.0
+        special = self._entries[self._special].cpu()
+        means[special[special < size - 1]] = 1.0
         return means.float().numpy()
+
+    def train(self, batches: Sequence[Any], epochs: int, learning_rate: float, seed: int) -> None:
+        """Train the bottleneck to leave the model's predictions as they are."""
+        layer = self.bottleneck
+        dense = [*layer.neighbours.parameters(), *layer.word_layer.parameters()]
+        optimizers = [
+            torch.optim.Adam(dense, lr=learning_rate),
+            torch.optim.SparseAdam([layer.pair_logits.weight], lr=learning_rate),
+        ]
+        predicted = [self.predictions(batch) for batch in batches]
+        generator = torch.Generator().manual_seed(seed)
+        advance = bar("steps", epochs * len(batches))
+        for _ in range(epochs):
+            for number in torch.randperm(len(batches), generator=generator).tolist():
+                logits, masked = self.masked_logits(batches[number], generator)
+                cross_entropy = F.cross_entropy(logits, predicted[number])
+                loss = cross_entropy + BETA * masked.penalty
+                for optimizer in optimizers:
+                    optimizer.zero_grad()
+                loss.backward(inputs=list(layer.parameters()))  # the model's own stay as they are
+                for optimizer in optimizers:
+                    optimizer.step()
+                advance(1, f"cross entropy {cross_entropy.item():.3f}")
 
 
 def learn_masks(
@@ -241,14 +342,14 @@ def learn_masks(
     epochs: int = 10,
     learning_rate: float = 1e-5,
     seed: int = 0,
+    about: Mapping[str, Any] | None = None,
 ) -> Masks:
     """Learn the masks of a model, whose weights stay as they are, and measure their fidelity.
 
-    About them stand the probabilities of words, 1 for special tokens and 0 for words that never
-    occur, the least, mean and greatest of the others, and how many words and pairs are ``…_kept``
-    and ``…_seen``. The ``fidelity`` is the share of held-out texts for which the masked model
-    predicts what the model predicts (the paper's Table 5), ``fidelity_untrained`` that of the layer
-    before its first step: nothing was masked where that is as high.
+    The ``fidelity`` is the share of held-out texts for which the masked model predicts what the
+    model predicts (Table 5), ``fidelity_untrained`` that of the layer before its first step:
+    nothing was masked where that is as high. ``words`` are probabilities, 1 for special tokens and
+    0 for words that never occur.
 
     Args:
         encoder: the model.
@@ -257,75 +358,42 @@ def learn_masks(
         epochs: passes over the texts.
         learning_rate: the paper's by default.
         seed: of weights, order and draws.
+        about: what else to record about the masks.
 
     Raises:
-        AnalysisError: there are no texts, or the model has no embeddings to stand behind.
+        AnalysisError: there are no texts, or the model has no module of embeddings.
     """
     if not texts or not held_out:
         raise AnalysisError(
             f"{len(texts)} texts to learn masks from and {len(held_out)} to test them on",
             hint="give a corpus of some hundred sentences at least",
         )
-    vocabulary = Vocabulary.of_texts(encoder, texts)
+    pieces = vocabulary_of(encoder, texts)
     torch.manual_seed(seed)
-    model = MaskedModel(encoder, vocabulary)
-    tests, size = model.batches(held_out), vocabulary.size
+    model = MaskedModel(encoder, pieces)
+    batches, tests = model.batches(texts), model.batches(held_out)
     untrained = model.fidelity(tests)
-    keys = {n: shuffle_key(seed, "text", "0", str(n)) for n in range(len(texts))}
-    batches = model.batches([texts[n] for n in sorted(keys, key=keys.__getitem__)])
-    _train(model, batches, epochs, learning_rate, seed)
+    model.train(batches, epochs, learning_rate, seed)
     words = model.word_probabilities(batches)
-    logits = model.bottleneck.pair_logits.weight.detach().view(size, size)
-    pairs = logits.sigmoid().cpu().numpy()
+    size = len(pieces) + 1
+    pairs = model.bottleneck.pair_logits.weight.detach().view(size, size).sigmoid().cpu().numpy()
     word_mask, pair_mask = words > KEPT_ABOVE, pairs > KEPT_ABOVE
     learned = words[(words > 0) & (words < 1)]
+    spread = (learned.min(), learned.mean(), learned.max()) if len(learned) else (1.0, 1.0, 1.0)
     ranked = np.argsort(-words, kind="stable").tolist()
-    names = (*vocabulary.pieces, "")
-    about = {
+    figures = {
         "held_out": len(held_out),
         "fidelity": model.fidelity(tests),
         "fidelity_untrained": untrained,
         "words_kept": int(word_mask.sum()),
         "words_seen": int((words > 0).sum()),
         "word_probabilities": {
-            name: float(of(learned)) if len(learned) else 1.0
-            for name, of in (("least", np.min), ("mean", np.mean), ("greatest", np.max))
+            name: float(value)
+            for name, value in zip(("least", "mean", "greatest"), spread, strict=True)
         },
         "pairs_kept": int(pair_mask.sum()),
         "pairs_seen": int((pairs != KEPT_ABOVE).sum()),
-        "words": {names[n]: round(float(words[n]), 6) for n in ranked},
+        "words": {(*pieces, "")[entry]: round(float(words[entry]), 6) for entry in ranked},
     }
     np.fill_diagonal(pair_mask, True)
-    return Masks(vocabulary, word_mask, pair_mask, about)
-
-
-def _train(
-    model: MaskedModel, batches: Sequence[Batch], epochs: int, learning_rate: float, seed: int
-) -> None:
-    """Train the bottleneck to leave the model's predictions as they are."""
-    layer = model.bottleneck
-    dense = [*layer.neighbours.parameters(), *layer.word_layer.parameters()]
-    optimizers = [
-        torch.optim.Adam(dense, lr=learning_rate),
-        torch.optim.SparseAdam([layer.pair_logits.weight], lr=learning_rate),
-    ]
-    predicted = [model.predictions(batch) for batch in batches]
-    step = 0
-    shown = bar("steps", epochs * len(batches))
-    for epoch in range(epochs):
-        order = list(zip(batches, predicted, strict=True))
-        rng_for(seed, "batches", str(epoch)).shuffle(order)
-        for batch, wanted in order:
-            drawn = rng_for(seed, "step", str(step)).getrandbits(62)
-            logits, masked = model.masked_logits(batch, torch.Generator().manual_seed(drawn))
-            terms = loss_terms(logits, wanted, masked, batch.words)
-            loss = terms["cross_entropy"] + BETA * (
-                terms["words"] + terms["pairs"] + terms["sparse"]
-            )
-            for optimizer in optimizers:
-                optimizer.zero_grad()
-            loss.backward(inputs=list(layer.parameters()))  # the model's own stay as they are
-            for optimizer in optimizers:
-                optimizer.step()
-            step += 1
-            shown(1, f"cross entropy {terms['cross_entropy'].item():.3f}")
+    return Masks(pieces, word_mask, pair_mask, {**(about or {}), **figures})
