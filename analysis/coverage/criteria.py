@@ -51,7 +51,6 @@ from s2lct.analysis.coverage.encoder import (
 from s2lct.analysis.coverage.wimask import Masks, entries_of_tokens
 from s2lct.analysis.kept import kept_arrays
 from s2lct.errors import AnalysisError
-from s2lct.identity import fingerprint_of
 from s2lct.plain_text import did_you_mean
 
 CRITERIA = ("boundary", "cover", "mncover")
@@ -260,8 +259,8 @@ def build_criteria(
         return {f"{name} {end}": getattr(criteria[name], end) for name, end in ends}
 
     ends = [(name, end) for name in criteria for end in ("low", "high")]
-    key = fingerprint_of([str(encoder.device), texts, sorted(criteria)])
-    arrays = kept_arrays(encoder.fingerprint, f"ranges {key}", ranges)
+    inputs = ["ranges", str(encoder.device), texts, sorted(criteria)]
+    arrays = kept_arrays(encoder.fingerprint, inputs, ranges)
     for name, end in ends:
         setattr(criteria[name], end, arrays[f"{name} {end}"])
     cover = criteria.get("cover")
