@@ -9,9 +9,8 @@ import numpy as np
 
 from s2lct.labels import NEUTRAL, NEUTRAL_BAND, POSITIVE
 from s2lct.leaderboard.answers.label_rules import Array, LabelRule, Labels, rule_for
-from s2lct.leaderboard.models.classifier import Classifier
-from s2lct.leaderboard.models.load import load_classifier
-from s2lct.leaderboard.scoring.score import probabilities_of
+from s2lct.leaderboard.models.load import load_model
+from s2lct.leaderboard.models.model import Classifier, probabilities_of
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class LabelledClassifier:
         cls, name: str, *, device: str = "auto", label_map: Mapping[str, str] | None = None
     ) -> LabelledClassifier:
         """Load a classifier by name, in single precision; a `ScoringError` if there is none."""
-        return cls.of(load_classifier(name, device=device, dtype="float32"), label_map)
+        return cls.of(load_model(name, device=device, dtype="float32"), label_map)
 
     def labels(self, texts: Sequence[str]) -> Labels:
         """The label that the classifier predicts for each text; equal texts are asked once."""

@@ -92,7 +92,7 @@ def fine_tuned(
     original = network_of(model)
     network = Network(original.tokenizer, copy.deepcopy(original.model), original.name)
     encoded = network.tokenizer(
-        [example.text for example in examples], truncation=True, max_length=network.most_tokens
+        [example.text for example in examples], truncation=True, max_length=network.max_tokens
     )
     rows = [
         {name: values[number] for name, values in encoded.items()} | {"label": example.label}

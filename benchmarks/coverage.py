@@ -60,7 +60,7 @@ def plain(encoder: EncoderModel, texts: Sequence[str]) -> None:
             order[start : start + BATCH],
             padding=True,
             truncation=True,
-            max_length=encoder.most_tokens,
+            max_length=encoder.max_tokens,
             return_tensors="pt",
         )
         with torch.inference_mode():

@@ -129,6 +129,10 @@ class ChatClient:
         headers |= {"Authorization": f"Bearer {self._key}"} if self._key else {}
         self._http = httpx.AsyncClient(headers=headers, timeout=None, follow_redirects=False)
 
+    def close(self) -> None:
+        """Close the connections to the server."""
+        _in_background(self._http.aclose())
+
     def ask(self, question: str) -> ChatAnswer:
         """The answer to a question.
 

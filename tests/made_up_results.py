@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from s2lct.identity import fingerprint_of
-from s2lct.leaderboard.models.language_model import LabelPrompt
+from s2lct.leaderboard.models.label_prompt import LabelPrompt
 from s2lct.leaderboard.models.record import ModelRecord, OptionsRecord
 from s2lct.leaderboard.results import read_results
 from s2lct.leaderboard.results.write_results import write_result

@@ -16,8 +16,8 @@ from s2lct.cli.main import app
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS
 from s2lct.leaderboard.integrations.metric import S2lct, compute
-from s2lct.leaderboard.models.classifier import Function
-from s2lct.leaderboard.models.load import load_classifier
+from s2lct.leaderboard.models.load import load_model
+from s2lct.leaderboard.models.model import Function
 from s2lct.leaderboard.results.comparison import compare, paired_contrasts
 from s2lct.leaderboard.results.read_results import Suites, read_scored
 from s2lct.leaderboard.results.submission import check
@@ -124,7 +124,7 @@ def answering_ids(suite: SuiteCases, said: dict[str, int]) -> Outcomes:
 
 
 def test_a_submission_answers_the_contrasts_too(suite: SuiteCases, tmp_path: Path) -> None:
-    vader = score(load_classifier("vader"), suite)
+    vader = score(load_model("vader"), suite)
     honest = check(write_result(vader, tmp_path), suite, rescore=True)
     assert honest.accepted and honest.rescored == len(suite.with_contrasts)
     lie = vader.labels.copy()
@@ -168,10 +168,10 @@ def test_predictions_for_contrasts_count_in_no_failure_rate(
         }
 
     expected = rates(
-        score(load_classifier("vader"), load_suite(suite_folder).select(["LC4"])).figures.nested()
+        score(load_model("vader"), load_suite(suite_folder).select(["LC4"])).figures.nested()
     )
     cases = load_suite(rows)
-    labels = score(load_classifier("vader"), cases).labels.tolist()
+    labels = score(load_model("vader"), cases).labels.tolist()
     names = [LABELS[label] for label in labels]
     predicted = dict(zip((case.id for case in cases.cases), names, strict=False))
     ids = [row["id"] for row in rows]

@@ -257,11 +257,11 @@ def test_models_that_are_no_encoders_with_attention_are_refused(
 def test_the_embedded_models_are_looked_into_and_no_bit_depends_on_other_texts() -> None:
     import torch
 
-    from s2lct.leaderboard.models.load import load_classifier
-    from s2lct.leaderboard.scoring.score import probabilities_of
+    from s2lct.leaderboard.models.load import load_model
+    from s2lct.leaderboard.models.model import probabilities_of
 
     encoder = load_encoder("embedded-2class")
-    rows = probabilities_of(load_classifier("embedded-2class"), TESTS)
+    rows = probabilities_of(load_model("embedded-2class"), TESTS)
     backwards = list(encoder.activations(TESTS[::-1]))[::-1]
     for one, other, row in zip(encoder.activations(TESTS), backwards, rows, strict=True):
         assert (len(one.hidden), len(one.attentions)) == (7, 6)

@@ -27,7 +27,7 @@ from s2lct.errors import ScoringError
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
 from s2lct.leaderboard.models.endpoint import EndpointModel
-from s2lct.leaderboard.models.language_model import LabelPrompt
+from s2lct.leaderboard.models.label_prompt import LabelPrompt
 from s2lct.leaderboard.results.read_results import Suites, read_result, recompute
 from s2lct.leaderboard.results.standings import collect
 from s2lct.leaderboard.results.submission import check

@@ -19,9 +19,10 @@ from typer.testing import CliRunner
 from s2lct.cli.main import app
 from s2lct.errors import OutputError, ScoringError
 from s2lct.labels import LABELS
-from s2lct.leaderboard.models.classifier import Function
 from s2lct.leaderboard.models.endpoint import EndpointModel
-from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
+from s2lct.leaderboard.models.label_prompt import LabelPrompt
+from s2lct.leaderboard.models.language_model import LanguageModel
+from s2lct.leaderboard.models.model import Function
 from s2lct.leaderboard.scoring.score import Outcomes, score
 from s2lct.suite.cases import load_suite
 from s2lct.suite.harness import ANSWER, export_lm_eval

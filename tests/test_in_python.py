@@ -25,7 +25,8 @@ from s2lct.leaderboard.commands.score_models import Scores
 from s2lct.leaderboard.integrations.metric import compute
 from s2lct.leaderboard.results.read_results import recompute
 from s2lct.leaderboard.results.standings import Leaderboard, SuiteStandings
-from s2lct.leaderboard.scoring.score import Pairs, SelectionRecord
+from s2lct.leaderboard.scoring.figures import Pairs
+from s2lct.leaderboard.scoring.score import SelectionRecord
 from s2lct.suite.read import WrittenSuite
 
 pytestmark = pytest.mark.usefixtures("own_cache")

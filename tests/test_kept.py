@@ -12,18 +12,18 @@ import pytest
 from s2lct import identity
 from s2lct.cache import Cache
 from s2lct.errors import OutputError, ScoringError
-from s2lct.leaderboard.models.classifier import ModelFacts
-from s2lct.leaderboard.scoring import score as scoring
+from s2lct.leaderboard.models import model as models
+from s2lct.leaderboard.models.model import Classifier, ModelFacts
 from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import Case, SuiteCases
 
 TEXTS = ("A good film.", "A bad film.")
 
 
-class ByText:
+class ByText(Classifier):
     """Says positive of texts with "good" in them, else negative, and counts what it is asked."""
 
-    name, revision, fingerprint = "by text", "", "f" * 64
+    name, fingerprint = "by text", "f" * 64
     classes: tuple[str, ...] = ("NEGATIVE", "POSITIVE")
     positive = 0.9
     dies_after = 1_000
@@ -69,7 +69,7 @@ def test_predictions_of_another_model_or_version_do_not_count(
     none.fingerprint = ""
     for model in (turned, other, none, none, newer):
         if model is newer:
-            monkeypatch.setattr(scoring, "source_fingerprint", "other {}".format)
+            monkeypatch.setattr(models, "source_fingerprint", "other {}".format)
         model.asked.clear()
         score(model, suite_of(*TEXTS), cache=cache)
         assert model.asked == [*TEXTS]

@@ -17,7 +17,7 @@ from s2lct.cli.main import app
 from s2lct.errors import CorpusError, S2lctError, ScoringError
 from s2lct.labels import LABELS, check_label_map, example_map, meaning_of, written_label
 from s2lct.leaderboard.answers.label_rules import rule_for
-from s2lct.leaderboard.answers.predictions import labels_of_predictions
+from s2lct.leaderboard.answers.predictions import read_predictions
 from s2lct.leaderboard.results.predictions_file import outcomes_of_predictions
 from s2lct.suite.cases import load_suite
 
@@ -63,7 +63,7 @@ def of_predictions_file(path: Path, column: str, cells: Cells, label_map: Any) -
 
 
 def of_function(path: Path, column: str, cells: Cells, label_map: Any) -> list[str]:
-    labels, _ = labels_of_predictions(list(cells), len(cells), label_map=label_map)
+    labels = read_predictions(list(cells), len(cells), label_map=label_map).labels
     return [LABELS[label] for label in labels]
 
 

@@ -25,8 +25,9 @@ from s2lct.cli.main import app
 from s2lct.errors import S2lctWarning, ScoringError
 from s2lct.labels import LABELS
 from s2lct.leaderboard.models import built_in
-from s2lct.leaderboard.models.language_model import LabelPrompt, LanguageModel
-from s2lct.leaderboard.models.load import load_classifier
+from s2lct.leaderboard.models.label_prompt import LabelPrompt
+from s2lct.leaderboard.models.language_model import LanguageModel
+from s2lct.leaderboard.models.load import load_model
 from s2lct.leaderboard.models.network import SequenceClassifier, model_fingerprint
 from s2lct.leaderboard.results.read_results import read_scored, recompute
 from s2lct.suite.cases import load_suite
@@ -111,7 +112,7 @@ def test_probabilities_are_those_of_whole_strings(template: str, tmp_path: Path)
     assert np.abs(found - expected).max() < 1e-3
     assert np.std(expected, axis=0).max() > 0.1  # it does not say the same of everything
     if template:
-        plainly = model.asking(LabelPrompt("Is it good? {text}", words, False))
+        plainly = model.with_prompt(LabelPrompt("Is it good? {text}", words, False))
         assert np.abs(found - np.log(predicted(plainly, SENTENCES))).max() > 0.01
 
 
@@ -162,7 +163,7 @@ def test_classifiers_on_decoders_depend_on_no_batch(pads: str, tmp_path: Path) -
         with torch.inference_mode():
             logits = network(torch.tensor([tokenizer(text)["input_ids"]])).logits[0]
         expected.append(torch.softmax(logits.double(), -1).numpy())
-    found = predicted(load_classifier(str(tmp_path)), SENTENCES)
+    found = predicted(load_model(str(tmp_path)), SENTENCES)
     assert np.abs(found - np.stack(expected)).max() < 1e-5
 
 
@@ -208,11 +209,11 @@ def test_a_fingerprint_covers_all_that_decides_and_nothing_else(
         for prompt in ("{text} It was", "{text} It is")
         for words in (("bad", "fine", "good"), ("bad", "okay", "good"))
     ]
-    found = {chat.asking(one).fingerprint for chat in chats for one in asks}
+    found = {chat.with_prompt(one).fingerprint for chat in chats for one in asks}
     assert len(found) == len(templates) * len(asks)
-    built = {load_classifier(name).fingerprint for name in built_in.WORD_LISTS}
+    built = {load_model(name).fingerprint for name in built_in.WORD_LISTS}
     monkeypatch.setattr(built_in, "version", lambda _: "9.9.9")
-    built |= {one.fingerprint for one in built_in.WORD_LISTS.values()}
+    built |= {load_model(name).fingerprint for name in built_in.WORD_LISTS}
     assert len(built) == 2 * len(built_in.WORD_LISTS)
 
 
@@ -227,8 +228,8 @@ def test_pickled_weights_are_read_without_running_them(
     weights = load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
     torch.save(weights, folder / "pytorch_model.bin")
-    expected = load_classifier(str(folders[name]), asks=asks).fingerprint
-    assert load_classifier(str(folder), asks=asks).fingerprint == expected
+    expected = load_model(str(folders[name]), prompt=asks).fingerprint
+    assert load_model(str(folder), prompt=asks).fingerprint == expected
 
     class Evil:
         def __reduce__(self) -> tuple[Any, ...]:
@@ -236,7 +237,7 @@ def test_pickled_weights_are_read_without_running_them(
 
     torch.save({**weights, "evil": Evil()}, folder / "pytorch_model.bin")
     with pytest.raises(ScoringError):
-        load_classifier(str(folder), asks=asks)
+        load_model(str(folder), prompt=asks)
     assert not (tmp_path / "executed").exists()
 
 
@@ -260,7 +261,7 @@ def test_models_that_cannot_be_scored_are_refused(folders: dict[str, Path], tmp_
     ]
     for name, question, hint in refused:
         with pytest.raises(ScoringError) as error:
-            load_classifier(str(name), asks=question)
+            load_model(str(name), prompt=question)
         assert str(name) in error.value.problem and hint in error.value.hint
 
 
@@ -343,7 +344,7 @@ def test_a_hub_that_cannot_be_reached_is_asked_once(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", unreachable)
     with pytest.raises(ScoringError, match=r"model no/such: .*no network"):
-        load_classifier("no/such")
+        load_model("no/such")
     assert len(asked) == 1
 
 
@@ -403,7 +404,7 @@ def test_a_model_whose_parts_contradict_each_other_is_refused(fault: str, tmp_pa
     changed(folder, "config.json", **config)
     changed(folder, "tokenizer_config.json", **tokenizer)
     with pytest.raises(ScoringError, match=told):
-        load_classifier(str(folder))
+        load_model(str(folder))
 
 
 SOUND = {
@@ -421,8 +422,8 @@ def test_a_model_that_is_merely_saved_otherwise_is_scored(what: str, tmp_path: P
     folder = save_tiny_classifier(tmp_path / "model")
     changed(folder, "config.json", **config)
     changed(folder, "tokenizer_config.json", **tokenizer)
-    model = load_classifier(str(folder))
-    assert isinstance(model, SequenceClassifier) and model.most_tokens in (128, 512)
+    model = load_model(str(folder))
+    assert isinstance(model, SequenceClassifier) and model.max_tokens in (128, 512)
     assert sum(len(numbers) for numbers, _ in model.probabilities(SENTENCES)) == len(SENTENCES)
 
 
@@ -431,16 +432,16 @@ def test_weights_that_are_not_used_are_told(tmp_path: Path) -> None:
     with_more_weights(folder, **{"bert.embeddings.position_ids": torch.zeros(1, 128)})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        load_classifier(str(folder))
+        load_model(str(folder))
     with_more_weights(folder, **{"classifier.dense.weight": torch.zeros(2, 2)})
     with pytest.warns(S2lctWarning, match=r"not used \(classifier\.dense\.weight\)"):
-        load_classifier(str(folder))
+        load_model(str(folder))
 
 
 def test_a_tokenizer_of_another_model_is_refused(tmp_path: Path) -> None:
     folder = save_tiny_classifier(tmp_path / "model", vocab_size=1_000)
     with pytest.raises(ScoringError, match="30,522 pieces, and the model knows 1,000"):
-        load_classifier(str(folder))
+        load_model(str(folder))
     llama = save_tiny_llama(tmp_path / "llama")
     save_tiny_classifier(tmp_path / "other")
     for path in (tmp_path / "other").glob("token*"):
@@ -456,7 +457,7 @@ def test_a_piece_that_was_added_to_the_tokenizer_alone_is_refused(tmp_path: Path
     tokenizer = AutoTokenizer.from_pretrained(folder)
     tokenizer.add_tokens(["zzyzx"])
     tokenizer.save_pretrained(folder)
-    model = load_classifier(str(folder))
+    model = load_model(str(folder))
     assert list(model.probabilities(["A film."]))
     with pytest.raises(ScoringError, match="a piece of number 30,522"):
         list(model.probabilities(["A film of zzyzx."]))
@@ -482,7 +483,7 @@ def test_a_model_that_breaks_in_any_way_is_one_error_or_scored(
     ):
         changed(folder, file, **changes)
         try:
-            model = load_classifier(str(folder), asks=question)
+            model = load_model(str(folder), prompt=question)
             assert list(model.probabilities([*SENTENCES, "字"]))
         except ScoringError as error:
             assert str(folder) in str(error)
@@ -500,7 +501,7 @@ def test_a_padding_token_that_was_added_later_is_never_read(tmp_path: Path) -> N
 def test_texts_that_are_cut_are_told(tmp_path: Path) -> None:
     folder = save_tiny_classifier(tmp_path / "model")
     changed(folder, "tokenizer_config.json", model_max_length=20)
-    model = load_classifier(str(folder))
+    model = load_model(str(folder))
     texts = ["A dull film.", "film " * 18, "film " * 19, "film " * 40]
     with pytest.warns(S2lctWarning, match="2 of 4 texts are cut after 20 tokens"):
         assert sum(len(numbers) for numbers, _ in model.probabilities(texts)) == 4
@@ -514,6 +515,6 @@ def test_no_code_that_a_configuration_names_is_fetched(
     field: str, kernel: object, tmp_path: Path
 ) -> None:
     folder = save_tiny_classifier(tmp_path / "model")
-    plain = load_classifier(str(folder)).fingerprint
+    plain = load_model(str(folder)).fingerprint
     changed(folder, "config.json", **{field: kernel})
-    assert load_classifier(str(folder)).fingerprint == plain
+    assert load_model(str(folder)).fingerprint == plain

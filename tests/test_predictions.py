@@ -22,8 +22,8 @@ from s2lct.cli.main import app
 from s2lct.errors import S2lctWarning, ScoringError
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import rule_for
-from s2lct.leaderboard.answers.predictions import labels_of_predictions
-from s2lct.leaderboard.models.load import load_classifier
+from s2lct.leaderboard.answers.predictions import read_predictions
+from s2lct.leaderboard.models.load import load_model
 from s2lct.leaderboard.results.predictions_file import outcomes_of_predictions
 from s2lct.leaderboard.results.read_results import read_result, recompute
 from s2lct.leaderboard.scoring.score import score
@@ -39,7 +39,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def labels(predictions: Any, **options: Any) -> list[int]:
-    return labels_of_predictions(predictions, len(predictions), **options)[0].tolist()
+    return read_predictions(predictions, len(predictions), **options).labels.tolist()
 
 
 def answer(probabilities: Any, names: Any, most: int | None = None) -> list[dict[str, Any]]:
@@ -145,7 +145,7 @@ def test_a_row_that_means_nothing_is_refused_by_its_number(bad: Any) -> None:
 )
 def test_what_is_no_list_of_predictions_is_refused(predictions: Any) -> None:
     with pytest.raises(ScoringError):
-        labels_of_predictions(predictions, 3)
+        read_predictions(predictions, 3)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
@@ -250,7 +250,7 @@ def test_predictions_are_found_in_any_form_and_order(
 def test_predictions_score_as_the_model_that_made_them(
     suite: SuiteCases, suite_folder: Path, tmp_path: Path
 ) -> None:
-    outcomes, out = score(load_classifier("vader"), suite), tmp_path / "results"
+    outcomes, out = score(load_model("vader"), suite), tmp_path / "results"
     rows = [
         {"id": case.id, "label": LABELS[label]}
         for case, label in zip(outcomes.suite.with_contrasts, outcomes.labels, strict=True)

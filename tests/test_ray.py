@@ -32,7 +32,7 @@ from s2lct.engines import Engine, InProcess, RayEngine, ray_cluster
 from s2lct.errors import BuildError, ScoringError
 from s2lct.files import cache_folder
 from s2lct.leaderboard.commands.score_models import score_models
-from s2lct.leaderboard.scoring import spread
+from s2lct.leaderboard.scoring import ray_scoring
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install s2lct[ray]")
 PROMPTS = ("Review: {text} Sentiment:", "Film: {text} It is")
@@ -172,12 +172,13 @@ def test_scoring_writes_the_files_and_keeps_the_predictions_of_one_process(
 def test_pieces_are_whole_batches_and_another_model_on_a_node_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spread, "TEXTS_A_PIECE", 16)
+    monkeypatch.setattr(ray_scoring, "TEXTS_PER_TASK", 16)
     texts = [f"a film {'very ' * (number % 5)}{number}" for number in range(100)]
     folder = save_tiny_classifier(tmp_path / "model")
-    engine = InProcess(spread.ModelWorker())
-    (model,) = spread.shared(engine, spread.Source(str(folder)))
-    (alone,) = spread.loaded(spread.Source(str(folder)))
+    source = ray_scoring.ModelSource(str(folder))
+    (alone,) = ray_scoring.load_with_prompts(source)
+    engine = InProcess([alone])
+    (model,) = ray_scoring.load_on_workers(source, engine)
     by_number = [
         {
             number: row.tobytes()
@@ -188,7 +189,7 @@ def test_pieces_are_whole_batches_and_another_model_on_a_node_is_refused(
     ]
     assert len(by_number[0]) == 100 and by_number[0] == by_number[1]
     save_tiny_classifier(folder, seed=1)
-    engine.worker = spread.ModelWorker()
+    engine.worker = ray_scoring.load_with_prompts(source)
     with pytest.raises(ScoringError, match="nodes"):
         list(model.probabilities(texts))
 

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from s2lct.cli.main import app
 from s2lct.errors import ScoringError
 from s2lct.files import sha256_of
-from s2lct.leaderboard.models.language_model import LabelPrompt
+from s2lct.leaderboard.models.label_prompt import LabelPrompt
 from s2lct.leaderboard.results.read_results import (
     Suites,
     read_result,

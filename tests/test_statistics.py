@@ -263,28 +263,6 @@ def test_intervals_of_unequal_capabilities_that_share_sentences_hold_the_true_me
     assert all(0.93 <= hit / runs <= 0.98 for hit in hits.values()), hits
 
 
-def test_models_are_resampled_by_families_across_capabilities() -> None:
-    rng = np.random.default_rng(6)
-    sizes = {"LC1": 16, "LC4": 145, "LC9": 60}
-    cases = [
-        Case(f"{name}-{n}", name, "seed", f"{name}-{n}", "", frozenset({0}), sources=(f"s:{n}",))
-        for name, size in sizes.items()
-        for n in range(size)
-    ]
-    of_sentence = rng.random((3, 145)) < np.array([[0.2], [0.5], [0.5]])
-    failed = np.concatenate([of_sentence[:, :size] for size in sizes.values()], axis=1)
-    failed[2] = failed[1]
-    means, samples = statistics.resampled_means(cases, failed, 7)
-    for number, mean in enumerate(means.tolist()):
-        of_model, parts = statistics.mean_evidence(statistics.families(cases), failed[number])
-        assert mean == pytest.approx(float(of_model.share))
-        spread = math.sqrt(of_model.guess * (1 - of_model.guess) / of_model.size)
-        assert samples[:, number].std() == pytest.approx(spread, rel=0.1)
-        alone = math.sqrt((parts.guess * (1 - parts.guess) / parts.size).sum()) / 3
-        assert samples[:, number].std() > 1.15 * alone
-    assert np.abs(samples[:, 1] - samples[:, 2]).max() < 1e-12
-
-
 def test_seeds_of_the_same_sentences_are_one_family() -> None:
     def seed(name: str, ids: list[str], capability: str = "LC4") -> Case:
         row = {

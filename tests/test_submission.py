@@ -22,7 +22,7 @@ from s2lct.errors import MissingPackageError, ScoringError
 from s2lct.files import sha256_of
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import LabelRule
-from s2lct.leaderboard.models.load import load_classifier
+from s2lct.leaderboard.models.load import load_model
 from s2lct.leaderboard.results import standings, submission
 from s2lct.leaderboard.results.read_results import read_outcomes, read_result
 from s2lct.leaderboard.results.standings import collect
@@ -39,7 +39,7 @@ class Submission:
     """An honest result of vader, to be changed."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = write_result(score(load_classifier("vader"), SUITE), folder)
+        self.path = write_result(score(load_model("vader"), SUITE), folder)
         self.content: dict[str, Any] = json.loads(self.path.read_text())
 
     def save(self, place: str = "", value: Any = None) -> Path:
@@ -226,7 +226,7 @@ TABLES: dict[str, Callable[[pa.Table], pa.Table]] = {
 
 @pytest.mark.parametrize("what", TABLES)
 def test_a_bad_table_is_a_line_and_costs_the_others_nothing(what: str, sent: Submission) -> None:
-    other = write_result(score(load_classifier("afinn"), SUITE), sent.path.parent)
+    other = write_result(score(load_model("afinn"), SUITE), sent.path.parent)
     path = retabled(sent, TABLES[what])
     assert "\n" not in refusal(path)
     assert check(other, SUITE).accepted
@@ -242,7 +242,7 @@ def test_a_model_that_fails_costs_the_others_nothing(
     def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError("index out of range in self\nand more")
 
-    monkeypatch.setattr(submission, "load_classifier", fail)
+    monkeypatch.setattr(submission, "load_model", fail)
     assert "RuntimeError: index out of range" in refusal(sent.path, rescore=True)
     monkeypatch.setattr(standings, "read_outcomes", fail)
     with pytest.raises(ScoringError, match="RuntimeError: index out of range"):

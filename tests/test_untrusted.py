@@ -71,7 +71,7 @@ def test_another_sentiment_head_is_refused(
     from safetensors.torch import load_file, save_file
 
     from s2lct.leaderboard.models import embedded
-    from s2lct.leaderboard.models.load import load_classifier
+    from s2lct.leaderboard.models.load import load_model
 
     path = embedded.head_path(name)
     tensors = load_file(path)
@@ -79,7 +79,7 @@ def test_another_sentiment_head_is_refused(
     save_file(tensors, tmp_path / path.name)
     monkeypatch.setattr(embedded, "head_path", lambda name: tmp_path / path.name)
     with pytest.raises(ModelError, match=r"SHA-256 is [0-9a-f]{64}, expected") as told:
-        load_classifier(name)
+        load_model(name)
     assert "install s2lct again" in told.value.hint
 
 

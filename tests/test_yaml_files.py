@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from s2lct.builder.capabilities.files import read_capability
 from s2lct.builder.domains import load_domain
 from s2lct.errors import CapabilityError, OptionError
-from s2lct.leaderboard.models.classifier import card_licence
+from s2lct.leaderboard.models.model import card_licence
 from s2lct.yaml_files import MAX_BYTES, front_matter, parse_yaml
 
 LAUGHS = "a: &a [ha, ha, ha, ha, ha, ha, ha, ha, ha]\n" + "".join(

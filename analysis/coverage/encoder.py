@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from s2lct.engines import parallel_map
 from s2lct.errors import AnalysisError
-from s2lct.leaderboard.models.load import load_classifier
+from s2lct.leaderboard.models.load import load_model
 from s2lct.leaderboard.models.network import Network, model_fingerprint
 from s2lct.progress import bar
 
@@ -84,7 +84,7 @@ class EncoderModel(Network):
         return self.tokenizer(
             *columns,
             truncation=True,
-            max_length=self.most_tokens,
+            max_length=self.max_tokens,
             padding=len(texts) > 1,
             return_token_type_ids=None if pairs else False,
             return_tensors="pt",
@@ -135,13 +135,13 @@ def _no_encoder(name: str) -> AnalysisError:
 
 
 def load_encoder(name: str, *, device: str = "auto") -> EncoderModel:
-    """An encoder classifier by name, in single precision; see `load_classifier`.
+    """An encoder classifier by name, in single precision; see `load_model`.
 
     Raises:
         AnalysisError: the model is no encoder.
         ScoringError: there is no such model, or it has no classification head.
     """
-    loaded = load_classifier(name, device=device, dtype="float32")
+    loaded = load_model(name, device=device, dtype="float32")
     if not isinstance(loaded, Network):
         raise _no_encoder(name)
     return EncoderModel(loaded.tokenizer, loaded.model, loaded.name)

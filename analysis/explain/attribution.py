@@ -74,7 +74,7 @@ def _integrated_gradients(model: LabelledClassifier, text: str, label: int) -> A
     encoded = tokenizer(
         text,
         truncation=True,
-        max_length=network.most_tokens,
+        max_length=network.max_tokens,
         return_offsets_mapping=True,
         return_special_tokens_mask=True,
     )

@@ -1,7 +1,7 @@
-"""Label rules: how a model's classes become the labels of the task.
+"""Label rules: how the classes of a model become the labels of the task.
 
-A rule is explicit and recorded with every result. Where a model does not say what its classes
-mean, it is refused: nothing is guessed.
+A rule is explicit, and recorded with every result. A model that does not say what its classes mean
+is refused: nothing is guessed.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from s2lct.labels import (
 )
 from s2lct.plain_text import did_you_mean
 
-MOST_CLASSES = 5
-TOLERANCE = 1e-2
+MAX_CLASSES = 5
+MAX_SUM_ERROR = 1e-2
 """How far the probabilities of a text may be from 1 in sum: half precision rounds that much."""
-ROUNDING = 1e-6
+TIE_MARGIN = 1e-6
 """Probabilities that differ by no more are equal: the last bits depend on the machine."""
-SOFTMAX = (
+SOFTMAX_HINT = (
     "give probabilities: for logits apply softmax, torch.softmax(logits, -1), or "
     'function_to_apply="softmax" in a pipeline'
 )
@@ -44,15 +44,23 @@ Labels = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class LabelRule:
-    """What each class of a model means: the number of a label.
+    """Which label each class of a model means.
 
-    In a model without a neutral class, p(positive) strictly within `NEUTRAL_BAND` is neutral.
-    ``origin`` says where the meanings were taken from.
+    The probabilities of a label's classes are summed, and the largest sum wins. In a model without
+    a neutral class, p(positive) strictly within `NEUTRAL_BAND` is neutral.
+
+    Attributes:
+        classes: their names, in the order of the model.
+        meanings: the label id of each class.
+        origin: where the meanings were taken from, in words.
+        label_map: the user's label map, by the names of the classes; None where the meanings follow
+            without it. Equal rules have equal maps.
     """
 
     classes: tuple[str, ...]
     meanings: tuple[int, ...]
     origin: str = "the model's id2label"
+    label_map: dict[str, str] | None = None
 
     @property
     def has_neutral(self) -> bool:
@@ -76,60 +84,58 @@ class LabelRule:
         return f"{listed} (from {self.origin})"
 
     def folded(self, probabilities: Array) -> Array:
-        """Probabilities of the labels, shape (texts, labels), of those of the classes."""
+        """The probabilities of the labels, shape (texts, labels), from those of the classes."""
         folded = np.zeros((len(probabilities), len(LABELS)))
         for column, meaning in enumerate(self.meanings):
             folded[:, meaning] += probabilities[:, column]
         return folded
 
     def labels(
-        self, probabilities: Array, called: str = "text number {}: the model's output"
+        self, probabilities: Array, row_name: str = "text number {}: the model's output"
     ) -> Labels:
-        """The label of each text, of probabilities (texts, classes).
+        """The label of each text; of labels that are equal up to `TIE_MARGIN` the first wins.
 
-        The largest wins, of those that are equal up to `ROUNDING` the first label.
-        Rows that are no probabilities are refused with a ScoringError, under the name ``called``.
+        Args:
+            probabilities: shape (texts, classes).
+            row_name: what an error calls the row of number ``{}``.
+
+        Raises:
+            ScoringError: a row is not probabilities.
         """
         if probabilities.ndim != 2 or probabilities.shape[1] != len(self.classes):
             raise ScoringError(
                 f"probabilities of shape {probabilities.shape} for {len(self.classes)} classes",
-                hint="give one row a text and one column a class",
+                hint="give one row for each text and one column for each class",
             )
-        _check_probabilities(probabilities, called)
+        _check_probabilities(probabilities, row_name)
         folded = self.folded(probabilities)
         if self.has_neutral:
-            wins = folded >= folded.max(axis=1, keepdims=True) - ROUNDING
+            wins = folded >= folded.max(axis=1, keepdims=True) - TIE_MARGIN
             return np.asarray(wins.argmax(axis=1), dtype=np.int64)
-        return self.banded(folded[:, POSITIVE])
+        return self._labels_by_band(folded[:, POSITIVE])
 
-    def banded(self, positive: Array) -> Labels:
-        """Labels of a model without a neutral class by its p(positive), shape (texts,).
-
-        An end of the band, up to `ROUNDING`, is none of it.
-        """
-        low, high = NEUTRAL_BAND[0] + ROUNDING, NEUTRAL_BAND[1] - ROUNDING
+    def _labels_by_band(self, positive: Array) -> Labels:
+        """Labels by p(positive); the ends of the band, up to `TIE_MARGIN`, lie outside."""
+        low, high = NEUTRAL_BAND[0] + TIE_MARGIN, NEUTRAL_BAND[1] - TIE_MARGIN
         labels = np.where(positive >= high, POSITIVE, NEUTRAL)
         return np.where(positive <= low, NEGATIVE, labels).astype(np.int64)
 
     def could_be(
         self, labels: Labels, probabilities: Array, margin: float
     ) -> npt.NDArray[np.bool_]:
-        """Whether labels, shape (texts,), win, or lose by no more than a margin.
-
-        That is by how much the winner's probability may be larger; where a neutral band decides, by
-        how much p(positive) may lie beyond the label's end of it.
-        """
+        """Whether each label wins, or would if probabilities were moved by ``margin``."""
         folded = self.folded(probabilities)
         if self.has_neutral:
-            held = folded[np.arange(len(labels)), labels]
-            return np.asarray(folded.max(axis=1) - held <= margin + ROUNDING)
+            chosen = folded[np.arange(len(labels)), labels]
+            return np.asarray(folded.max(axis=1) - chosen <= margin + TIE_MARGIN)
         positive = folded[:, POSITIVE]
-        lowest, highest = self.banded(positive - margin), self.banded(positive + margin)
+        lowest = self._labels_by_band(positive - margin)
+        highest = self._labels_by_band(positive + margin)
         return np.asarray((lowest <= labels) & (labels <= highest))
 
 
 def fault_of_probabilities(table: Array) -> str:
-    """Why rows, one a text, are no probabilities; empty if they are."""
+    """Why the rows of a table are not probabilities; empty if they are."""
     try:
         _check_probabilities(table, "text number {}")
     except ScoringError as error:
@@ -137,36 +143,43 @@ def fault_of_probabilities(table: Array) -> str:
     return ""
 
 
-def _check_probabilities(table: Array, called: str) -> None:
+def _check_probabilities(table: Array, row_name: str) -> None:
     finite = np.asarray(np.isfinite(table).all(axis=1))
-    inside = np.asarray(((table >= -ROUNDING) & (table <= 1 + ROUNDING)).all(axis=1))
+    in_range = np.asarray(((table >= -TIE_MARGIN) & (table <= 1 + TIE_MARGIN)).all(axis=1))
     sums = table.sum(axis=1)
-    faulty = np.flatnonzero(~(finite & inside & (np.abs(sums - 1) <= TOLERANCE)))
+    faulty = np.flatnonzero(~(finite & in_range & (np.abs(sums - 1) <= MAX_SUM_ERROR)))
     if not len(faulty):
         return
     row = int(faulty[0])
     if not finite[row]:
         raise ScoringError(
-            f"{called.format(row)} is not a number (NaN or infinite)",
+            f"{row_name.format(row)} is not a number (NaN or infinite)",
             hint="check the model's weights and precision",
         )
     values = ", ".join(f"{value:.4g}" for value in table[row])
-    why = f"the sum is {sums[row]:.4g}, not 1" if inside[row] else "outside 0 to 1"
-    raise ScoringError(f"{called.format(row)} is not probabilities ({values}): {why}", hint=SOFTMAX)
+    why = f"the sum is {sums[row]:.4g}, not 1" if in_range[row] else "outside 0 to 1"
+    raise ScoringError(
+        f"{row_name.format(row)} is not probabilities ({values}): {why}", hint=SOFTMAX_HINT
+    )
 
 
-def check_classes(classes: Any, called: str = "classes=") -> tuple[str, ...]:
-    """The names of a model's classes, in its order; a ScoringError unless 2 to 5 differ.
+def check_classes(classes: Any, source: str = "classes=") -> tuple[str, ...]:
+    """The names of a model's classes, in its order.
 
-    They are a list, or a mapping from their numbers as a model's ``config.id2label`` is one.
+    Args:
+        classes: a list, or a mapping from their numbers, as a model's ``config.id2label`` is.
+        source: what an error calls them.
+
+    Raises:
+        ScoringError: there are not 2 to `MAX_CLASSES` distinct names.
     """
     if isinstance(classes, Mapping) and {*classes} == {*range(len(classes))}:
         classes = [classes[number] for number in range(len(classes))]
     is_list = isinstance(classes, Iterable) and not isinstance(classes, (str, Mapping))
     names = tuple(map(str, classes)) if is_list else ()
-    if not 2 <= len({*map(plain_name, names)}) == len(names) <= MOST_CLASSES:
+    if not 2 <= len({*map(plain_name, names)}) == len(names) <= MAX_CLASSES:
         raise ScoringError(
-            f"{called}: {classes!r} are no 2 to {MOST_CLASSES} names that differ",
+            f"{source}: expected 2 to {MAX_CLASSES} distinct class names, got {classes!r}",
             hint="name every class of a model of sentence sentiment, in its order: "
             'classes=["negative", "positive"], or classes=model.config.id2label',
         )
@@ -180,80 +193,79 @@ def rule_for(
     label_map: Mapping[Any, Any] | None = None,
     origin: str = "the model's id2label",
 ) -> LabelRule:
-    """The rule of a model by the names of its classes.
+    """The label rule of a model.
 
-    ``model`` is looked up among `labels.KNOWN_MODELS`; a user's ``label_map`` (see
-    `check_label_map`) comes first. Raises a ScoringError for fewer than two or more than five
-    classes, classes without a meaning, or a map of classes that the model lacks.
+    Args:
+        classes: their names, in the order of the model.
+        model: its name, which is looked up among `labels.KNOWN_MODELS`.
+        label_map: what the user says of classes, by name or number; it comes first.
+        origin: where the names come from, in words.
+
+    Raises:
+        ScoringError: a class has no meaning, none means negative or positive, their number is
+            wrong, or ``label_map`` names a class that the model lacks.
     """
-    called = model or "(unnamed)"
-    names = check_classes(classes, f"classes of model {called}")
-    meanings = [meaning_of(name) for name in names]
-    known = KNOWN_MODELS.get(model, ())
-    if (mapping := check_label_map(label_map)) is not None:
-        meanings, origin = _mapped(names, mapping, called), "--label-map"
-    elif len(known) == len(names) and all(
-        stated in (None, meaning) for stated, meaning in zip(meanings, known, strict=True)
-    ):
-        meanings, origin = list(known), "the table of well-known models"
-    if unknown := [name for name, found in zip(names, meanings, strict=True) if found is None]:
-        example = ",".join(f"{name}={'|'.join(LABELS)}" for name in unknown)
+    shown_name = model or "(unnamed)"
+    names = check_classes(classes, f"classes of model {shown_name}")
+    mapping = check_label_map(label_map)
+    if mapping is not None:
+        meanings, origin = _mapped_meanings(names, mapping, shown_name), "--label-map"
+    else:
+        meanings = [meaning_of(name) for name in names]
+        known = KNOWN_MODELS.get(model, ())
+        agree = all(a in (None, b) for a, b in zip(meanings, known, strict=False))
+        if len(known) == len(names) and agree:
+            meanings, origin = list(known), "the table of well-known models"
+    unclear = [name for name, meaning in zip(names, meanings, strict=True) if meaning is None]
+    if unclear:
+        example = ",".join(f"{name}={'|'.join(LABELS)}" for name in unclear)
         raise ScoringError(
-            f"model {called}: nothing says what {', '.join(unknown)} means",
+            f"model {shown_name}: nothing says what {', '.join(unclear)} means",
             hint=f"say it: --label-map {example} (in Python label_map={{…}}, for every class)",
         )
     complete = tuple(meaning for meaning in meanings if meaning is not None)
     if not {NEGATIVE, POSITIVE} <= set(complete):
         raise ScoringError(
-            f"model {called}: classes {', '.join(names)} lack {' or '.join(ENDS)}",
+            f"model {shown_name}: classes {', '.join(names)} lack {' or '.join(ENDS)}",
             hint="pass a sentiment model, or say what its classes mean with --label-map",
         )
-    return LabelRule(names, complete, origin)
-
-
-def rule_and_map(
-    classes: Sequence[str], *, model: str = "", label_map: Mapping[Any, Any] | None = None
-) -> tuple[LabelRule, dict[str, str] | None]:
-    """The rule of a model, as `rule_for` has it, and the label map that makes it so.
-
-    Equal rules have equal maps, by the classes' own names, whatever was written; a map that says
-    what holds without it is None.
-    """
-    rule = rule_for(classes, model=model, label_map=label_map)
-    if label_map is None:
-        return rule, None
+    if mapping is None:
+        return LabelRule(names, complete, origin)
     with suppress(ScoringError):
-        usual = rule_for(classes, model=model)
-        if usual.meanings == rule.meanings:
-            return usual, None
-    meanings = zip(rule.classes, rule.meanings, strict=True)
-    return rule, {name: LABELS[meaning] for name, meaning in meanings}
+        without_map = rule_for(classes, model=model)
+        if without_map.meanings == complete:
+            return without_map
+    by_name = {name: LABELS[label] for name, label in zip(names, complete, strict=True)}
+    return LabelRule(names, complete, origin, by_name)
 
 
-def numbers_of(name: str, classes: Sequence[str]) -> list[int]:
-    """Numbers of the classes called so; where there are none, of the only one called alike."""
-    exact = [n for n, other in enumerate(classes) if other == name]
-    alike = [n for n, other in enumerate(classes) if plain_name(other) == plain_name(name)]
+def class_numbers(name: str, classes: Sequence[str]) -> list[int]:
+    """The numbers of the classes of a name; without any, of the only one spelled alike."""
+    exact = [number for number, other in enumerate(classes) if other == name]
+    wanted = plain_name(name)
+    alike = [number for number, other in enumerate(classes) if plain_name(other) == wanted]
     return exact or (alike if len(alike) == 1 else [])
 
 
-def _mapped(names: Sequence[str], label_map: Mapping[str, str], called: str) -> list[int | None]:
-    labels: list[int | None] = [None] * len(names)
+def _mapped_meanings(
+    names: Sequence[str], label_map: Mapping[str, str], model: str
+) -> list[int | None]:
+    meanings: list[int | None] = [None] * len(names)
     for key, label in label_map.items():
-        numbers = numbers_of(key, names)
+        numbers = class_numbers(key, names)
         if not numbers and key.isdecimal() and int(key) < len(names):
             numbers = [int(key)]
         if not numbers:
             raise ScoringError(
-                f"--label-map: {key} is no class of model {called}",
+                f"--label-map: {key} is no class of model {model}",
                 hint=f"{did_you_mean(key, names)}name its classes, {', '.join(names)}, or their "
                 "numbers from 0",
             )
         for number in numbers:
-            if labels[number] is not None:
+            if meanings[number] is not None:
                 raise ScoringError(
-                    f"--label-map: says twice what class {names[number]} of model {called} means",
+                    f"--label-map: names class {names[number]} of model {model} twice",
                     hint="give each class one label, by its name or its number",
                 )
-            labels[number] = LABELS.index(label)
-    return labels
+            meanings[number] = LABELS.index(label)
+    return meanings

@@ -1,16 +1,16 @@
-"""From a model's answer in words to a label, a refusal, or an answer that cannot be read.
+"""Read a label, or a refusal, from a model's answer in words.
 
-The rules, in their order; letters' case, Unicode forms and the marks of Markdown change nothing:
+These are the rules, in their order; case, Unicode forms and Markdown change nothing:
 
-1. An answer that is empty, or was cut off, cannot be read. What a model thinks before it answers,
-   ``<think>…</think>``, is no part of the answer; of the rest `MOST_CHARACTERS` are read.
+1. An answer that is empty or was cut off cannot be read. Thoughts in front of it,
+   ``<think>…</think>``, are no part of it; of the rest `MAX_CHARACTERS` are read.
 2. What the server marks as a refusal is one.
 3. JSON is read by its one value, or by its ``label``, ``sentiment`` or ``answer``.
-4. What an answer quotes, three words and more in quotation marks, is left out.
-5. An answer with one of the label words, as often as it likes, means that label, unless a sentence
-   with it negates, doubts or asks ("not negative", "negative or mixed", "negative?").
-6. Any other answer is a refusal where it says so ("I can't help with that", "As an AI …"). What is
-   left, two label words or none, cannot be read.
+4. Quotations of three words and more are left out.
+5. An answer with exactly one of the label words, once or several times, means that label, unless a
+   sentence with it negates, doubts or asks ("not negative", "negative or mixed", "negative?").
+6. Any other answer is a refusal if it says so ("I can't help with that", "As an AI …"). The rest,
+   with two label words or none, cannot be read.
 
 No rule guesses: a case without a label fails.
 """
@@ -30,20 +30,19 @@ from s2lct.labels import LABELS
 
 REFUSED = len(LABELS)
 UNREADABLE = len(LABELS) + 1
-"""Beside the ids of labels in arrays of what models said: both fail every case."""
+"""Ids in place of a label's: both fail every case."""
 ANSWER_IDS = UNREADABLE + 1
-"""How many ids an array of what models said can have."""
+"""The number of ids: labels, `REFUSED` and `UNREADABLE`."""
 PREDICTED = (*LABELS, "nothing: it refused", "nothing that can be read")
-"""What a model predicts, in words, by these ids."""
+"""A prediction in words, by id."""
 
-MOST_CHARACTERS = 4_000
-"""Of an answer, without what was thought before it: the rest is not read."""
+MAX_CHARACTERS = 4_000
 _MARKDOWN = re.compile(r"[*_`#~]+")
 _THOUGHT_OPENS = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
 _THOUGHT_CLOSES = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _FENCE, _LANGUAGE = "```", re.compile(r"^\w*")
 _QUOTED = re.compile(r"\"([^\"\n]*)\"|“([^“”\n]*)”|«([^«»\n]*)»")
-_QUOTED_WORDS = 3
+_MIN_QUOTED_WORDS = 3
 _SENTENCE = re.compile(r"[^.!?;\n]+[.!?;]*")
 _ANSWER_KEYS = ("label", "sentiment", "answer")
 _NEGATED = re.compile(
@@ -69,16 +68,10 @@ _REFUSAL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TextAnswer:
-    """What a model wrote, as it came, and what it took to get it.
+    """A model's answer in words; see `ChatAnswer`.
 
     Attributes:
-        text: its words.
-        finish: why it ended, as OpenAI's API calls it: ``stop``, ``length``, ``content_filter``.
-        refusal: what the server has as the words of a refusal.
-        model: what the server calls the model that answered.
-        prompt_tokens, completion_tokens: of the question and of the answer.
-        time: when, as an ISO date and time in UTC.
-        system_fingerprint: what the server calls the system that the model runs on.
+        time: when it came, as an ISO date and time in UTC.
     """
 
     text: str
@@ -92,34 +85,34 @@ class TextAnswer:
 
 
 def label_of(answer: TextAnswer, words: Sequence[str], meanings: Sequence[int]) -> int:
-    """The id of a label, `REFUSED` or `UNREADABLE`.
+    """The id of the label that an answer means, `REFUSED` or `UNREADABLE`.
 
     Args:
-        answer: a model's.
-        words: those that it was to choose among.
+        answer: the answer.
+        words: the label words that the model could choose from.
         meanings: the ids of their labels.
     """
     if answer.refusal.strip() or answer.finish == "content_filter":
         return REFUSED
-    # Every pattern below takes time in proportion to what is left.
-    text = _without_thought(answer.text)[:MOST_CHARACTERS]
-    text = unicodedata.normalize("NFKC", text)[:MOST_CHARACTERS]
+    # Cut first: every pattern below takes time in proportion to the text.
+    text = _without_thought(answer.text)[:MAX_CHARACTERS]
+    text = unicodedata.normalize("NFKC", text)[:MAX_CHARACTERS]
     if answer.finish == "length" or not text.strip():
         return UNREADABLE
-    found = [_plain(word) for word in words]
+    plain_words = [_plain(word) for word in words]
     text = _plain(_without_quotations(_json_value(text)))
     # The longest first, so that "not bad" is not taken for "bad".
-    ordered = "|".join(re.escape(word) for word in sorted(found, key=len, reverse=True))
+    ordered = "|".join(re.escape(word) for word in sorted(plain_words, key=len, reverse=True))
     label = re.compile(rf"(?<!\w)(?:{ordered})(?!\w)")
-    named, clear = set(label.findall(text)), label.sub(_LABEL, text)
-    sentences = [part for part in _SENTENCE.findall(clear) if _LABEL in part]
-    if len(named) == 1 and not any(map(_wavers, sentences)):
-        return meanings[found.index(named.pop())]
+    named, marked = set(label.findall(text)), label.sub(_LABEL, text)
+    sentences = [part for part in _SENTENCE.findall(marked) if _LABEL in part]
+    if len(named) == 1 and not any(map(_is_uncertain, sentences)):
+        return meanings[plain_words.index(named.pop())]
     return REFUSED if _REFUSAL.search(text) else UNREADABLE
 
 
-def _wavers(sentence: str) -> bool:
-    """Whether a sentence negates or doubts the label in it, or has it as a part of another word."""
+def _is_uncertain(sentence: str) -> bool:
+    """Whether a sentence negates or doubts its label, or has it as a part of a compound."""
     return any(rule.search(sentence) for rule in (_NEGATED, _DOUBTED, _COMPOUND))
 
 
@@ -130,7 +123,7 @@ def _plain(text: str) -> str:
 
 
 def _without_thought(text: str) -> str:
-    """An answer without what a model thought before it; nothing where the thought does not end."""
+    """An answer without the thought in front; empty if the thought does not end."""
     text = text.lstrip()
     if not _THOUGHT_OPENS.match(text):
         return text
@@ -139,7 +132,7 @@ def _without_thought(text: str) -> str:
 
 
 def _without_fence(text: str) -> str:
-    """What stands in a block of code that is all of an answer; else the text itself."""
+    """The content of a code block that is the whole answer; else the text itself."""
     text = text.strip()
     if not (text.startswith(_FENCE) and text.endswith(_FENCE) and len(text) >= 2 * len(_FENCE)):
         return text
@@ -149,13 +142,13 @@ def _without_fence(text: str) -> str:
 def _without_quotations(text: str) -> str:
     def shortened(match: re.Match[str]) -> str:
         words = next((part for part in match.groups() if part is not None), "")
-        return " … " if len(words.split()) >= _QUOTED_WORDS else match[0]
+        return " … " if len(words.split()) >= _MIN_QUOTED_WORDS else match[0]
 
     return _QUOTED.sub(shortened, text)
 
 
 def _json_value(text: str) -> str:
-    """The answer in a JSON object or string; the text itself where it is none."""
+    """The answer in a JSON object or string; else the text itself."""
     try:
         content = json.loads(_without_fence(text), object_pairs_hook=_unique)
     except (ValueError, RecursionError):
@@ -169,7 +162,6 @@ def _json_value(text: str) -> str:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len({key.casefold() for key in found}) < len(pairs):
-        raise ValueError("a key stands there twice")
-    return found
+    if len({key.casefold() for key, _ in pairs}) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return dict(pairs)

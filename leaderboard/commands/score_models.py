@@ -1,13 +1,12 @@
-"""Scoring models, and comparing two."""
+"""`s2lct score`: score models on a suite."""
 
 from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,8 +28,10 @@ from s2lct.plain_text import ShortRepr
 from s2lct.suite.prompts import PROMPTS
 
 if TYPE_CHECKING:
-    from s2lct.leaderboard.models.language_model import LabelPrompt
+    from s2lct.leaderboard.models.label_prompt import LabelPrompt
+    from s2lct.leaderboard.models.model import Model
     from s2lct.leaderboard.results.record import Result
+    from s2lct.leaderboard.scoring.score import Outcomes
     from s2lct.suite.cases import SuiteCases
 
 logger = logging.getLogger(__name__)
@@ -39,9 +40,9 @@ LLMS, ENDPOINTS, GIVEN = "Language models", "Models behind an endpoint", "Predic
 
 @dataclass(frozen=True, repr=False)
 class Scores(ShortRepr):
-    """Results that were written, in the order of the models; their files; models without one.
+    """The results that were written, their files, and the names of models that failed.
 
-    A language model has one for each prompt, in their order.
+    Results are in the order of the models; a language model has one for each prompt.
     """
 
     results: tuple[Result, ...]
@@ -49,7 +50,7 @@ class Scores(ShortRepr):
     failed: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """What a program is told; see docs/ci.md."""
+        """As JSON, see docs/ci.md."""
         return {
             "suite": self.results[0].suite.model_dump() if self.results else None,
             "results": [
@@ -60,7 +61,8 @@ class Scores(ShortRepr):
                     "partial": result.partial,
                     "overall": result.overall.model_dump(mode="json"),
                     "capabilities": {
-                        name: of.model_dump(mode="json") for name, of in result.capabilities.items()
+                        name: figures.model_dump(mode="json")
+                        for name, figures in result.capabilities.items()
                     },
                     "files": [str(path), str(path.with_name(result.outcomes.path))],
                 }
@@ -168,23 +170,27 @@ def score_models(
     A result file each, with what the model said of every case beside it; of a language model one
     for each prompt. Of several models one that cannot be scored is left out with a warning.
     """
-    from s2lct.engines import RayEngine, ray_cluster
+    from s2lct.engines import ray_cluster
     from s2lct.leaderboard.models.built_in import WORD_LISTS
     from s2lct.leaderboard.results.predictions_file import outcomes_of_predictions
-    from s2lct.leaderboard.results.read_results import read_result
     from s2lct.leaderboard.results.record import check_own_name
-    from s2lct.leaderboard.results.write_results import check_out_folder, write_result
+    from s2lct.leaderboard.results.write_results import check_out_folder, save_result
+    from s2lct.leaderboard.scoring.ray_scoring import (
+        ModelSource,
+        load_on_workers,
+        load_with_prompts,
+    )
     from s2lct.leaderboard.scoring.score import score, selected
-    from s2lct.leaderboard.scoring.spread import ModelWorker, Source, loaded, shared
     from s2lct.suite.cases import load_suite
 
+    names = list(dict.fromkeys(models))
     if bool(models) == (predictions is not None):
         raise OptionError(
             f"{len(models)} models {'with' if predictions else 'and no'} --predictions",
             hint="name models (`s2lct score -h` says how), or else give --predictions FILE",
         )
-    _check_use(
-        (predictions or len(set(models)) == 1, "one model", {"--name": name}),
+    _check_requirements(
+        (predictions or len(names) == 1, "one model", {"--name": name}),
         (llm or base_url, "--llm or --base-url", {"--prompt": prompt}),
         (base_url, "--base-url", {"--max-tokens": max_tokens, "--keep-answers": keep_answers}),
         (not (llm and base_url), "no --base-url", {"--llm": llm}),
@@ -195,72 +201,77 @@ def score_models(
     require(
         *(("httpx",) if base_url else ()),
         *(("ray",) if engine == "ray" else ()),
-        *(WORD_LISTS[model].package for model in models if model in WORD_LISTS and not base_url),
+        *(WORD_LISTS[model].package for model in names if model in WORD_LISTS and not base_url),
     )
-    meanings = check_label_map(label_map)
+    class_map = check_label_map(label_map)
     prompts: list[LabelPrompt] = []
-    if llm or base_url:
-        prompts, meanings = _prompts(prompt, meanings), None
+    if llm or base_url:  # whose label map names label words
+        prompts, class_map = _prompts(prompt, class_map), None
     check_out_folder(out)
-    chosen, selection = selected(load_suite(suite), capability or None, None, limit)
-    files: list[Path] = []
+    part, selection = selected(load_suite(suite), capability or None, None, limit)
+    written: list[tuple[Path, Result]] = []
     failed: list[str] = []
     if predictions is not None:
-        outcomes = outcomes_of_predictions(predictions, chosen, name, meanings)
-        if selection is not None and chosen.contrasts and not outcomes.suite.contrasts:
+        outcomes = outcomes_of_predictions(predictions, part, name, class_map)
+        if selection is not None and part.contrasts and not outcomes.suite.contrasts:
             selection = selection.model_copy(update={"contrasts": "none"})
-        files.append(write_result(replace(outcomes, selection=selection), out))
-    source_of = partial(Source, device=device, dtype=dtype, prompts=tuple(prompts))
-    with ExitStack() as stack:
-        load: Callable[[str], Sequence[Any]] = lambda name: loaded(source_of(name))  # noqa: E731
+        written.append(save_result(replace(outcomes, selection=selection), out))
+
+    def load(model: str) -> Sequence[Model]:
         if base_url is not None:
-            load = partial(_of_server, base_url, prompts, max_tokens, keep_answers)
-            _tell_requests(chosen, len(prompts), len(set(models)))
-        elif engine == "ray" and models:
-            stack.enter_context(ray_cluster())
-            workers = RayEngine(ModelWorker)
-            load = lambda name: shared(workers, source_of(name))  # noqa: E731
-        for model in dict.fromkeys(models):
+            return _load_endpoint(model, prompts, base_url, max_tokens, keep_answers)
+        source = ModelSource(model, device, dtype, tuple(prompts))
+        return load_on_workers(source) if engine == "ray" else load_with_prompts(source)
+
+    if base_url is not None:
+        _log_requests(part, len(prompts), len(names))
+    with ray_cluster() if engine == "ray" and models else nullcontext():
+        for model in names:
             try:
-                found = [score(each, chosen, name=name, label_map=meanings) for each in load(model)]
+                scores: list[Outcomes] = []
+                for prompted in load(model):
+                    with closing(prompted):
+                        scores.append(score(prompted, part, name=name, label_map=class_map))
             except Exception as error:  # somebody's model may fail in any way
-                if len(set(models)) == 1:
+                if len(names) == 1:
                     raise
-                warnings.warn(_why(model, error), S2lctWarning, stacklevel=2)
+                warnings.warn(_reason(model, error), S2lctWarning, stacklevel=2)
                 failed.append(model)
             else:
-                files += [write_result(replace(of, selection=selection), out) for of in found]
-    return Scores(tuple(map(read_result, files)), tuple(files), tuple(failed))
+                written += [save_result(replace(of, selection=selection), out) for of in scores]
+    return Scores(
+        tuple(result for _, result in written), tuple(path for path, _ in written), tuple(failed)
+    )
 
 
-def _check_use(*rules: tuple[object, str, Mapping[str, object]]) -> None:
-    """Refuse options that go with something that is not given."""
-    for goes, what, options in rules:
-        if not goes and (idle := [option for option, value in options.items() if value]):
+def _check_requirements(*rules: tuple[object, str, Mapping[str, object]]) -> None:
+    """Refuse options whose requirement (whether it is met, and its name) is not met."""
+    for is_met, requirement, options in rules:
+        if not is_met and (given := [option for option, value in options.items() if value]):
             raise OptionError(
-                f"{' and '.join(idle)} go{'es' if len(idle) == 1 else ''} with {what}",
+                f"{' and '.join(given)} go{'es' if len(given) == 1 else ''} with {requirement}",
                 hint="add that, or leave it out",
             )
 
 
-def _prompts(prompts: Sequence[str], meanings: Mapping[str, str] | None) -> list[LabelPrompt]:
-    """What language models are asked, one prompt after the other."""
-    from s2lct.leaderboard.models.language_model import LabelPrompt
+def _prompts(prompts: Sequence[str], word_map: Mapping[str, str] | None) -> list[LabelPrompt]:
+    """The prompts of a language model; ``word_map`` says which label a word means."""
+    from s2lct.leaderboard.models.label_prompt import LabelPrompt
 
     words: tuple[str, ...] = LABELS
-    if meanings is not None:
-        of_label = {label: word for word, label in meanings.items()}
-        words = tuple(of_label[label] for label in LABELS if label in of_label)
-        if len(of_label) != len(meanings) or not of_label.keys() >= {*ENDS}:
+    if word_map is not None:
+        word_of = {label: word for word, label in word_map.items()}
+        words = tuple(word_of[label] for label in LABELS if label in word_of)
+        if len(word_of) != len(word_map) or not word_of.keys() >= {*ENDS}:
             raise OptionError(
-                f"--label-map: {', '.join(meanings)} are no words of a question",
+                f"--label-map: {', '.join(word_map)} are no words of a question",
                 hint=f"give one for {' and '.join(ENDS)} each, and one for neutral if at all",
             )
     wordings = dict.fromkeys(wording.replace("\\n", "\n") for wording in prompts) or PROMPTS
     return [LabelPrompt(wording, words) for wording in wordings]
 
 
-def _tell_requests(suite: SuiteCases, prompts: int, models: int) -> None:
+def _log_requests(suite: SuiteCases, prompts: int, models: int) -> None:
     """Say before a server is asked how many requests that takes."""
     texts = len({case.text for case in suite.with_contrasts})
     counts = f"{texts:,} texts and a trial, {prompts} prompts, {models} models"
@@ -268,26 +279,28 @@ def _tell_requests(suite: SuiteCases, prompts: int, models: int) -> None:
     logger.warning("At most %s, retries aside; kept answers are not asked again", requests)
 
 
-def _of_server(
-    base_url: str,
-    prompts: Sequence[LabelPrompt],
-    most_tokens: int | None,
-    keeps_answers: bool,
+def _load_endpoint(
     name: str,
-) -> Sequence[Any]:
-    """A model behind an endpoint, with each prompt."""
-    from s2lct.leaderboard.models.endpoint import MOST_TOKENS, EndpointModel
+    prompts: Sequence[LabelPrompt],
+    base_url: str,
+    max_tokens: int | None,
+    keep_answers: bool,
+) -> Sequence[Model]:
+    """A model behind an endpoint, once for each prompt."""
+    from s2lct.leaderboard.models.endpoint import MAX_ANSWER_TOKENS, EndpointModel
     from s2lct.leaderboard.results.record import name_fault
 
     if fault := name_fault(name):
         raise ScoringError(f"model {name}: {fault}", hint="give the name that the server knows")
-    most = most_tokens or MOST_TOKENS
+    tokens = max_tokens or MAX_ANSWER_TOKENS
     return [
-        EndpointModel(name, asks, base_url, most, keeps_answers=keeps_answers) for asks in prompts
+        EndpointModel(name, prompt, base_url, tokens, keeps_answers=keep_answers)
+        for prompt in prompts
     ]
 
 
-def _why(name: str, error: Exception) -> str:
+def _reason(name: str, error: Exception) -> str:
+    """Why a model is left out, in words."""
     if isinstance(error, S2lctError):
         return str(error)
     problem = f"model {name}: cannot be scored ({reason_of(error)})"

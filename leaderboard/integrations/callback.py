@@ -1,4 +1,4 @@
-"""Failure rates in the logs of a `transformers.Trainer`."""
+"""Figures of a suite in the logs of a `transformers.Trainer`."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import SuiteCases, load_suite
 
 PREFIX = "eval_s2lct/"
-"""`transformers.Trainer` looks for ``metric_for_best_model`` among names that begin so."""
+"""`transformers.Trainer` looks for ``metric_for_best_model`` among names that start with it."""
 
 
 class CapabilityCallback(TrainerCallback):
-    """Scores the model on a suite at every evaluation and logs how it does.
+    """Scores the model on a suite at every evaluation, and logs its figures.
 
-    Logged are, where the suite has contrasts, ``eval_s2lct/consistency``, the mean of the
-    capabilities' (macro), and that of each that has some, ``eval_s2lct/LC4/consistency``; and
-    ``eval_s2lct/failure_rate`` (macro), and one for each capability over seeds and expansions. The
-    shares of all pairs and all cases are ``eval_s2lct/micro/consistency`` and
-    ``eval_s2lct/micro/failure_rate``. They join the evaluation's own figures, so that
-    ``metric_for_best_model="eval_s2lct/consistency", greater_is_better=True`` may name one. A
-    callback that reads them, such as `EarlyStoppingCallback`, stands behind this one.
+    They are ``eval_s2lct/failure_rate`` and, if the suite has contrasts,
+    ``eval_s2lct/consistency``, both macro; the same of each capability, such as
+    ``eval_s2lct/LC4/consistency``; and ``eval_s2lct/micro/failure_rate`` and
+    ``eval_s2lct/micro/consistency``. They join the evaluation's own figures, so that
+    ``metric_for_best_model="eval_s2lct/consistency", greater_is_better=True`` works.
+    Callbacks that read them, such as `EarlyStoppingCallback`, have to be added after this one.
     """
 
     def __init__(
@@ -46,16 +45,16 @@ class CapabilityCallback(TrainerCallback):
         self.trainer: Any = None
 
     def attach(self, trainer: Any) -> CapabilityCallback:
-        """Add itself to a trainer, so that the trainer's own loggers get the rates too.
+        """Add itself to a trainer, so that the trainer's own loggers get the figures too.
 
-        Passed as ``callbacks=[…]`` instead, the rates stand in ``trainer.state.log_history``.
+        If it is passed as ``callbacks=[…]`` instead, they are in ``trainer.state.log_history``.
         """
         self.trainer = trainer
         trainer.add_callback(self)
         return self
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Refuse what would fail, or keep the worst model, once training is under way."""
+        """Refuse, before time goes into training, what would fail or keep the worst model."""
         network = Network(trainers_tokenizer(kwargs.get("processing_class")), kwargs["model"])
         rule_for(network.classes, label_map=self.label_map)
         best = f"eval_{(args.metric_for_best_model or '').removeprefix('eval_')}"
@@ -70,18 +69,17 @@ class CapabilityCallback(TrainerCallback):
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Score, and log."""
         network = Network(trainers_tokenizer(kwargs.get("processing_class")), kwargs["model"])
-        network.weights_sha256 = ""  # to hash them at every evaluation takes long
-        outcomes = score(network, self.suite, label_map=self.label_map)
-        found = outcomes.figures
-        rate, share = found.overall.failure_rate, found.overall.consistency
+        network.weights_sha256 = ""  # hashing them at every evaluation would take long
+        figures = score(network, self.suite, label_map=self.label_map).figures
+        rate, share = figures.overall.failure_rate, figures.overall.consistency
         logged = {f"{PREFIX}failure_rate": rate.macro, f"{PREFIX}micro/failure_rate": rate.micro}
         if share:
             logged[f"{PREFIX}consistency"] = share.macro
             logged[f"{PREFIX}micro/consistency"] = share.micro
-        for name, of in found.capabilities.items():
-            logged[f"{PREFIX}{name}/failure_rate"] = of.all.failure_rate
-            if of.consistency:
-                logged[f"{PREFIX}{name}/consistency"] = of.consistency.share
+        for name, capability in figures.capabilities.items():
+            logged[f"{PREFIX}{name}/failure_rate"] = capability.all.failure_rate
+            if capability.consistency:
+                logged[f"{PREFIX}{name}/consistency"] = capability.consistency.share
         if kwargs.get("metrics") is not None:
             kwargs["metrics"].update(logged)
         if self.trainer is not None:

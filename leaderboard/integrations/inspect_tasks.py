@@ -1,7 +1,7 @@
 r"""S²LCT as tasks of inspect_ai, which finds this module by the package's entry point.
 
-``inspect eval s2lct/all --model openai/MODEL`` asks the cases of every capability, or of some:
-``-T capability=LC4,MINE``. Nothing else imports this module.
+``inspect eval s2lct/all --model openai/MODEL`` asks the cases of all capabilities,
+``-T capability=LC4,MINE`` those of two. Nothing else imports this module.
 """
 
 from __future__ import annotations
@@ -33,24 +33,23 @@ from inspect_ai.solver import TaskState, generate
 from s2lct.errors import S2lctError
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.text_answers import PREDICTED, TextAnswer, label_of
+from s2lct.suite import lm_eval_metrics
 from s2lct.suite.cases import INSTALLED, SuiteCases, families_of, load_suite
 from s2lct.suite.prompts import PROMPTS, SLOT, checked_prompt
 from s2lct.suite.tables import ALL, CONTRAST
 
-"""What `load_dataset` finds after ``s2lct install``."""
 _FAMILY = "family"
-_GROUP = "capability"
+_CAPABILITY = "capability"
 _FINISH = {"max_tokens": "length", "model_length": "length", "content_filter": "content_filter"}
-"""Why answers end, as OpenAI's API calls it; all others came to their end."""
+"""Why answers were cut, as OpenAI's API calls it; all others are complete."""
 
 
 def samples_of(suite: SuiteCases, prompt: str = PROMPTS[0]) -> list[Sample]:
-    """A sample a case or contrast: the prompt with its text, every label that passes as a target.
+    """A sample for each case and contrast, with the labels that pass as targets.
 
-    Its metadata have the capability, the kind, the text, the seed, and the family that standard
-    errors are clustered by, called after its first seed.
+    Standard errors are clustered by the family in its metadata, named after its first seed.
     """
-    first: dict[int, str] = {}
+    name_of_family: dict[int, str] = {}
     families = families_of(suite.with_contrasts).tolist()
     return [
         Sample(
@@ -58,9 +57,9 @@ def samples_of(suite: SuiteCases, prompt: str = PROMPTS[0]) -> list[Sample]:
             target=[LABELS[label] for label in sorted(case.passes)],
             id=case.id,
             metadata={
-                _GROUP: case.capability,
+                _CAPABILITY: case.capability,
                 "kind": case.kind,
-                _FAMILY: first.setdefault(family, case.seed_id),
+                _FAMILY: name_of_family.setdefault(family, case.seed_id),
                 "seed": case.seed_id,
                 "text": case.text,
             },
@@ -70,7 +69,7 @@ def samples_of(suite: SuiteCases, prompt: str = PROMPTS[0]) -> list[Sample]:
 
 
 def answer_of(output: ModelOutput) -> TextAnswer:
-    """What a model wrote, as `text_answers` reads it; without what it thought before."""
+    """A model's answer, without its reasoning."""
     if not output.choices:
         return TextAnswer("")
     content = output.message.content
@@ -85,33 +84,36 @@ def answer_of(output: ModelOutput) -> TextAnswer:
 
 @metric
 def figures(*, several: bool) -> Metric:
-    """Accuracy of the cases, of several capabilities of each, and the consistency behind it."""
-    of_groups: Any = grouped(accuracy(), _GROUP, all="groups", all_label=ALL)
+    """The accuracy on cases, and the consistency; both also by capability if there are several."""
+    by_capability: Any = grouped(accuracy(), _CAPABILITY, all="groups", all_label=ALL)
     of_all: dict[str, Any] = {"accuracy": accuracy(), "stderr": stderr(cluster=_FAMILY)}
 
     def compute(scores: list[SampleScore]) -> Value:
-        known = {one.sample_id: (one, one.sample_metadata or {}) for one in scores}
-        cases = [one for one, of in known.values() if of["kind"] != CONTRAST]
-        found = of_groups(cases) if several else {n: of(cases) for n, of in of_all.items()}
-        right: dict[str, list[bool]] = {}
-        for one, of in known.values():
-            if of["kind"] == CONTRAST and of["seed"] in known:
-                pair = (one, known[of["seed"]][0])
-                passed = [value_to_float()(each.score.value) == 1 for each in pair]
-                right.setdefault(of[_GROUP], []).append(all(passed))
-        shares = {f"{name} consistency": sum(own) / len(own) for name, own in right.items()}
+        metadata = {score.sample_id: score.sample_metadata or {} for score in scores}
+        cases = [score for score in scores if metadata[score.sample_id]["kind"] != CONTRAST]
+        accuracies = (
+            by_capability(cases) if several else {name: of(cases) for name, of in of_all.items()}
+        )
+        in_contrast = {of["seed"] for of in metadata.values() if of["kind"] == CONTRAST}
+        pairs: dict[str, list[tuple[str, bool]]] = {}
+        for score in scores:
+            row = metadata[score.sample_id]
+            case_id = row["seed"] if row["kind"] == CONTRAST else str(score.sample_id)
+            if case_id in in_contrast:
+                is_right = value_to_float()(score.score.value) == 1
+                pairs.setdefault(row[_CAPABILITY], []).append((case_id, is_right))
+        shares = {
+            f"{name} consistency": lm_eval_metrics.consistency(own) for name, own in pairs.items()
+        }
         mean = {"consistency": sum(shares.values()) / len(shares)} if shares else {}
-        return {**mean, **found, **(shares if several else {})}
+        return {**mean, **accuracies, **(shares if several else {})}
 
     return compute
 
 
 @scorer(metrics=[accuracy(), stderr()])
 def label() -> Scorer:
-    """Whether the label that an answer means passes, read as `s2lct score --base-url` reads it.
-
-    A refusal and an answer that cannot be read pass nowhere.
-    """
+    """Whether an answer's label passes, read as by `s2lct score --base-url`; refusals fail."""
 
     async def score(state: TaskState, target: Target) -> Score:
         predicted = PREDICTED[label_of(answer_of(state.output), LABELS, range(len(LABELS)))]
@@ -131,27 +133,27 @@ def every_capability(
     prompt: str = PROMPTS[0],
     capability: str | list[str] | None = None,
 ) -> Task:
-    """The cases of all capabilities, or of some; what stands for all is the mean of these.
+    """Ask the cases of all capabilities, or of some.
 
     Args:
         suite: a folder that `s2lct build` wrote, a Hub id, or the name of the installed suite.
-        limit: most cases of a capability; None for all.
-        prompt: what is asked, with ``{text}``.
-        capability: ids, with commas between them; None for all.
+        limit: the most cases of a capability; None for all.
+        prompt: the question, with ``{text}``.
+        capability: ids, separated by commas; None for all.
     """
-    named = capability.split(",") if isinstance(capability, str) else capability
+    names = capability.split(",") if isinstance(capability, str) else capability
     try:
-        chosen = load_suite(suite).select(named, limit=limit)
-        samples = samples_of(chosen, checked_prompt(prompt))
+        part = load_suite(suite).select(names, limit=limit)
+        samples = samples_of(part, checked_prompt(prompt))
     except S2lctError as error:
         raise PrerequisiteError(str(error)) from error
-    several = len({case.capability for case in chosen.cases}) > 1
+    several = len({case.capability for case in part.cases}) > 1
     return Task(
-        dataset=MemoryDataset(samples, name=f"{chosen.name} {chosen.version}".strip()),
+        dataset=MemoryDataset(samples, name=f"{part.name} {part.version}".strip()),
         solver=generate(),
         scorer=label(),
         metrics=[figures(several=several)],
         config=GenerateConfig(temperature=0),
-        version=chosen.version or "0",
-        metadata={"suite": chosen.name, "fingerprint": chosen.fingerprint, "prompt": prompt},
+        version=part.version or "0",
+        metadata={"suite": part.name, "fingerprint": part.fingerprint, "prompt": prompt},
     )

@@ -1,4 +1,4 @@
-"""The suite as a metric of `evaluate`: predictions of its cases, and the rows they are for."""
+"""The suite as a metric of `evaluate`: figures of predictions on its cases."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import evaluate
 
 from s2lct.errors import ScoringError
 from s2lct.leaderboard.answers.predictions import listed
-from s2lct.leaderboard.models.classifier import Function
+from s2lct.leaderboard.models.model import Function
 from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import SuiteCases, load_suite, rows_in
 from s2lct.suite.tables import KINDS
@@ -38,18 +38,18 @@ def compute(
 ) -> dict[str, Any]:
     """Consistency and failure rates of predictions; `s2lct.score` scores models.
 
-    references= are rows of the suite, or their ids with suite= (a Hub id, a folder or rows); with
-    contrasts among them there is consistency, too.
+    references= are rows of the suite, or their ids with suite= (a Hub id, a folder or rows). If
+    there are contrasts among them, consistency is computed too.
 
     predictions= are label names, what a pipeline returns of all classes (top_k=None), numbers of
-    classes, or probabilities by class name or in the classes' order; these lie in 0 to 1 and sum to
-    1. Numbers and unnamed probabilities need the model's order, classes=model.config.id2label or a
-    list of all classes: models differ in it. Of two classes an uncertain answer is
-    neutral. label_map= says what labels or classes mean, such as {"LABEL_0": "negative",
-    "LABEL_1": "positive"}. flat=True names figures "LC4/expansion/failure_rate", which are else
-    nested.
+    classes, or probabilities by class name or in the classes' order, in 0 to 1 with the sum 1.
+    Numbers and unnamed probabilities need the model's order, classes=model.config.id2label or a
+    list of all classes: models differ in it. With two classes an uncertain answer is neutral.
+    label_map= says what labels or classes mean, such as {"LABEL_0": "negative",
+    "LABEL_1": "positive"}. flat=True gives figures names such as "LC4/expansion/failure_rate";
+    without it they are nested.
     """
-    cases = _referred(references, suite)
+    cases = _cases_of(references, suite)
     if not any(case.kind in KINDS for case in cases.cases):
         raise ScoringError(
             "references name contrasts alone, which no failure rate counts",
@@ -60,8 +60,8 @@ def compute(
     return figures.flat() if flat else figures.nested()
 
 
-def _referred(references: Any, suite: Any) -> SuiteCases:
-    """The cases that predictions are for, in their order, given as rows or by ids in a suite."""
+def _cases_of(references: Any, suite: Any) -> SuiteCases:
+    """The cases that predictions are for, in their order: rows, or ids of a suite."""
     hint = (
         'pass rows, references=suite["LC4"]["test"], or their ids with suite=, '
         'references=rows["id"]'
@@ -72,35 +72,34 @@ def _referred(references: Any, suite: Any) -> SuiteCases:
         references = rows_in(references)
     text = isinstance(references, (str, bytes))
     rows = list(references) if isinstance(references, Iterable) and not text else []
-    ids = bool(rows) and isinstance(rows[0], str)
-    if not rows or not all(isinstance(row, str if ids else Mapping) for row in rows):
+    are_ids = bool(rows) and isinstance(rows[0], str)
+    if not rows or not all(isinstance(row, str if are_ids else Mapping) for row in rows):
         raise ScoringError(f"references={shown(references)}: no rows of a suite", hint=hint)
-    if ids and suite is None:
+    if are_ids and suite is None:
         raise ScoringError(
             "references are ids, and there is no suite to look them up in",
             hint="pass suite= too, or pass rows as references",
         )
-    known = load_suite(suite if ids else rows)
-    named = rows if ids else [row["id"] for row in rows]
-    of_id = {case.id: case for case in known.with_contrasts}
-    if len(of_id.keys() & set(named)) < len(named):
+    whole = load_suite(suite if are_ids else rows)
+    ids = rows if are_ids else [row["id"] for row in rows]
+    case_of = {case.id: case for case in whole.with_contrasts}
+    if len(case_of.keys() & set(ids)) < len(ids):
         raise ScoringError(
-            f"suite {known.name} {known.version}: references name cases that it does not have, or "
+            f"suite {whole.name} {whole.version}: references name cases that it does not have, or "
             "one twice",
             hint="pass the version of the suite that the predictions were made on "
             "(suite=ID@REVISION), and each case once",
         )
-    cases = tuple(of_id[id] for id in named)
-    return replace(
-        known, cases=cases, contrasts=(), partial=known.partial or len(cases) < len(of_id)
-    )
+    cases = tuple(case_of[id] for id in ids)
+    partial = whole.partial or len(cases) < len(case_of)
+    return replace(whole, cases=cases, contrasts=(), partial=partial)
 
 
 class S2lct(evaluate.Metric):  # type: ignore[misc]
     """The metric.
 
-    What is added is kept in memory: evaluate's own cache collides between processes, and its
-    features would not let predictions be labels or probabilities alike.
+    Added predictions are held in memory: evaluate's own cache collides between processes, and its
+    features do not allow labels and probabilities alike.
     """
 
     def _info(self) -> evaluate.MetricInfo:
@@ -131,7 +130,7 @@ class S2lct(evaluate.Metric):  # type: ignore[misc]
         if len(predictions) != len(references):
             raise ScoringError(
                 f"{len(predictions)} predictions for {len(references)} references",
-                hint="give one prediction a reference, in the same order",
+                hint="give one prediction for each reference, in the same order",
             )
         self._predictions += predictions
         self._references += references
@@ -139,7 +138,7 @@ class S2lct(evaluate.Metric):  # type: ignore[misc]
     def compute(
         self, *, predictions: Any = None, references: Any = None, **options: Any
     ) -> dict[str, Any]:
-        """`compute` of what was added and is given here."""
+        """See `compute`; predictions that were added before count too."""
         if self._predictions:
             if predictions is not None or references is not None:
                 self.add_batch(predictions=predictions, references=references)

@@ -1,4 +1,4 @@
-"""The embedded sentiment models as `transformers` has models: to fine-tune and save."""
+"""The embedded sentiment models as models of `transformers`, to fine-tune and to save."""
 
 from __future__ import annotations
 
@@ -37,11 +37,7 @@ class EmbeddedSentimentConfig(BertConfig):
 
 
 class EmbeddedForSequenceClassification(BertPreTrainedModel):
-    """The encoder under the head: nothing frozen, one forward pass.
-
-    The head reads all hidden states, which no architecture of `transformers` does; its folders are
-    therefore loaded by this class alone.
-    """
+    """MiniLM with a head that reads all hidden states, which no class of `transformers` does."""
 
     config_class = EmbeddedSentimentConfig
 
@@ -64,7 +60,7 @@ class EmbeddedForSequenceClassification(BertPreTrainedModel):
         **_: Any,
     ) -> SequenceClassifierOutput:
         """Logits, shape (texts, classes), and cross-entropy where labels are given."""
-        found = self.bert(
+        encoded = self.bert(
             input_ids=input_ids,
             attention_mask=attention_mask,
             token_type_ids=token_type_ids,
@@ -72,16 +68,15 @@ class EmbeddedForSequenceClassification(BertPreTrainedModel):
             output_hidden_states=True,
             output_attentions=output_attentions,
         )
-        states = found.hidden_states
+        states = encoded.hidden_states
         if attention_mask is None:
             attention_mask = torch.ones(states[0].shape[:2], device=states[0].device)
         logits = self.head(pooled(states, attention_mask))
-        loss = None if labels is None else nn.functional.cross_entropy(logits, labels)
         return SequenceClassifierOutput(
-            loss=loss,
+            loss=None if labels is None else nn.functional.cross_entropy(logits, labels),
             logits=logits,
             hidden_states=states if output_hidden_states else None,
-            attentions=found.attentions,
+            attentions=encoded.attentions,
         )
 
 
@@ -94,21 +89,17 @@ def register() -> None:
 
 
 def embedded_network(name: str) -> tuple[Any, EmbeddedForSequenceClassification]:
-    """Tokenizer and network of an embedded model, in single precision.
-
-    It says what `built_in.Embedded` says, up to rounding, and is refused as that is.
-    """
+    """Tokenizer and network of an embedded model, in single precision."""
     folder, classes = encoder_path(), CLASSES[name]
-    described = pretrained(BertConfig, folder).to_dict()
+    settings = pretrained(BertConfig, folder).to_dict()
     for key in ("architectures", "model_type", "transformers_version", "_name_or_path"):
-        described.pop(key, None)
-    described["id2label"] = dict(enumerate(classes))
-    described["label2id"] = {label: number for number, label in enumerate(classes)}
-    model = EmbeddedForSequenceClassification(EmbeddedSentimentConfig(**described))
-    encoder = load_file(folder / "model.safetensors")
-    model.bert.load_state_dict({key: encoder[key] for key in model.bert.state_dict()})
-    head = load_head(shipped(head_path(name)), classes)
-    model.head.load_state_dict(head.state_dict())
+        settings.pop(key, None)
+    settings["id2label"] = dict(enumerate(classes))
+    settings["label2id"] = {label: number for number, label in enumerate(classes)}
+    model = EmbeddedForSequenceClassification(EmbeddedSentimentConfig(**settings))
+    weights = load_file(folder / "model.safetensors")
+    model.bert.load_state_dict({key: weights[key] for key in model.bert.state_dict()})
+    model.head.load_state_dict(load_head(shipped(head_path(name)), classes).state_dict())
     tokenizer = pretrained(AutoTokenizer, folder, model_max_length=MAX_PIECES)
     model.train(False)
     return tokenizer, model

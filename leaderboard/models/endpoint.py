@@ -1,41 +1,45 @@
-"""Models behind an OpenAI-compatible endpoint: vLLM, llama.cpp, Ollama, LM Studio, a provider."""
+"""Chat models of an OpenAI-compatible server: vLLM, llama.cpp, Ollama, LM Studio, a provider."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, fields
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+import numpy as np
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
+from s2lct.cache import Cache, predictions
 from s2lct.chat_client import SECONDS, ChatClient, ChatServerError, address_of, key_in
 from s2lct.errors import ScoringError
 from s2lct.identity import fingerprint_of
-from s2lct.leaderboard.answers.text_answers import TextAnswer
-from s2lct.leaderboard.models.language_model import LabelPrompt
+from s2lct.labels import LABELS
+from s2lct.leaderboard.answers.predictions import Predictions
+from s2lct.leaderboard.answers.text_answers import TextAnswer, label_of
+from s2lct.leaderboard.models.label_prompt import LabelPrompt
+from s2lct.leaderboard.models.model import Model
+from s2lct.progress import bar
 
-API_KEY = "OPENAI_API_KEY"
+API_KEY_VARIABLE = "OPENAI_API_KEY"
 TEMPERATURE, SEED = 0.0, 0
-CONCURRENCY = 8
-MOST_TOKENS = 32
-"""Of an answer, where nothing else is asked for."""
-_VALID = timedelta(days=1)
-"""So long are kept answers taken for those of the model that answers now."""
+CONCURRENT_REQUESTS = 8
+MAX_ANSWER_TOKENS = 32
+_MAX_AGE_OF_KEPT_ANSWERS = timedelta(days=1)
 _DAY = r"^(\d{4}-\d\d-\d\d)?$"
-
-
-_MOST_COUNTED = 1 << 53
+_MAX_COUNT = 1 << 53
+_ANSWER = TypeAdapter(TextAnswer)
 
 
 class EndpointUse(BaseModel):
-    """Which endpoint answered, and what that took; nobody can ask the same model again.
+    """Which server answered, and how; nobody can ask the same model again.
 
-    ``model_reported`` and ``system_fingerprint`` are what the provider called the model,
-    ``temperature`` and ``seed`` None where it does not take them. ``requests`` and tokens are of
-    all answers, whenever they came, the days those of the first and the last.
+    ``model_reported`` and ``system_fingerprint`` are what the server called the model;
+    ``temperature`` and ``seed`` are None where it does not take them. ``requests`` and tokens count
+    all answers, whenever they came; the days are those of the first and the last.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -44,124 +48,165 @@ class EndpointUse(BaseModel):
     model_reported: str
     system_fingerprint: str = ""
     temperature: float | None = Field(allow_inf_nan=False)
-    seed: int | None = Field(gt=-_MOST_COUNTED, lt=_MOST_COUNTED)
-    max_tokens: int = Field(ge=1, lt=_MOST_COUNTED)
-    requests: int = Field(ge=0, lt=_MOST_COUNTED)
-    prompt_tokens: int = Field(ge=0, lt=_MOST_COUNTED)
-    completion_tokens: int = Field(ge=0, lt=_MOST_COUNTED)
+    seed: int | None = Field(gt=-_MAX_COUNT, lt=_MAX_COUNT)
+    max_tokens: int = Field(ge=1, lt=_MAX_COUNT)
+    requests: int = Field(ge=0, lt=_MAX_COUNT)
+    prompt_tokens: int = Field(ge=0, lt=_MAX_COUNT)
+    completion_tokens: int = Field(ge=0, lt=_MAX_COUNT)
     first_day: str = Field(pattern=_DAY)
     last_day: str = Field(pattern=_DAY)
 
 
-class EndpointModel:
-    """A chat model of a server, which answers in words: one question a text, at temperature 0.
+class EndpointModel(Model):
+    """A chat model of a server, which answers in words: one question for each text.
 
-    A first request shows whether there is a server, which of the usual options it takes, and what
-    it calls the model. Kept answers of another model, or that are older than a day, are asked anew.
+    A first request shows whether there is a server, which options it takes, and what it calls the
+    model. Kept answers of another model, or older than a day, are asked anew.
 
     Args:
         name: what the server knows the model by.
-        asks: the question.
+        prompt: the question.
         url: of the server, mostly up to ``/v1``.
-        most_tokens: of an answer.
-        keeps_answers: kept answers of the model count however old they are.
-        seconds: most that a response may take.
+        max_tokens: the most tokens of an answer.
+        keeps_answers: use kept answers of the model however old they are.
+        seconds: the most that a response may take.
 
     Raises:
-        OptionError: the address is none, or the key cannot be one.
-        ScoringError: label words are alike, or the server does not answer.
+        OptionError: the address or the key cannot be one.
+        ScoringError: the server does not answer.
     """
 
-    revision = ""
-    weights_sha256 = ""
+    prompt: LabelPrompt
 
     def __init__(
         self,
         name: str,
-        asks: LabelPrompt,
+        prompt: LabelPrompt,
         url: str,
-        most_tokens: int = MOST_TOKENS,
+        max_tokens: int = MAX_ANSWER_TOKENS,
         *,
         keeps_answers: bool = False,
         seconds: float = SECONDS,
     ) -> None:
-        options = {"temperature": TEMPERATURE, "seed": SEED, "max_tokens": most_tokens}
-        self._chat = ChatClient(url, name, options, key_in(API_KEY), seconds=seconds)
+        options = {"temperature": TEMPERATURE, "seed": SEED, "max_tokens": max_tokens}
+        self._chat = ChatClient(url, name, options, key_in(API_KEY_VARIABLE), seconds=seconds)
         self.url = self._chat.url
-        self.name, self.asks, self.most_tokens = name, asks, most_tokens
+        self.name, self.prompt, self.max_tokens = name, prompt, max_tokens
         self._keeps_answers = keeps_answers
-        words, prompt = (json.dumps(part, ensure_ascii=False) for part in (asks.words, asks.prompt))
-        self.label_rule = (
-            f"answers in words (at most {most_tokens} tokens); the one of the words {words} that "
-            f"it answers the prompt {prompt} with"
-        )
-        self._first = self._answer("")
-        # What is read out of an answer is no part of it: better reading asks nothing again.
-        kept = [field.name for field in fields(TextAnswer)]
-        self.fingerprint = fingerprint_of(
-            [kept, self.url, asks.prompt, name, *self._chat.options.values()]
+        self._first_answer = self._ask("")
+        # How an answer is read is no part of the key: a better reader asks nothing again.
+        kept_fields = [field.name for field in fields(TextAnswer)]
+        options = self._chat.options  # those that the server takes
+        self._cache_key = fingerprint_of(
+            [kept_fields, self.url, prompt.prompt, name, *options.values()]
         )
 
-    def is_current(self, answer: TextAnswer) -> bool:
-        """Whether a kept answer is taken for one of the model that answers now."""
-        if self._keeps_answers or answer.model != self._first.model:
-            return answer.model == self._first.model
+    def close(self) -> None:
+        """Close the connections to the server."""
+        self._chat.close()
+
+    def predict(
+        self,
+        texts: Sequence[str],
+        label_map: Mapping[str, str] | None = None,
+        cache: Path | None = None,
+    ) -> Predictions:
+        """See `Model.predict`; a server that changes its model meanwhile is a ScoringError."""
+        if label_map is not None:
+            raise ScoringError(
+                f"model {self.name}: answers in words, which no label map is for",
+                hint="leave it out: its label words say what its answers mean",
+            )
+        answers = self._answers(texts, cache)
+        meanings = [LABELS.index(label) for label in self.prompt.classes]
+        label_of_text = {
+            text: label_of(answer, self.prompt.words, meanings) for text, answer in answers.items()
+        }
+        words, prompt = (
+            json.dumps(part, ensure_ascii=False) for part in (self.prompt.words, self.prompt.prompt)
+        )
+        return Predictions(
+            np.array([label_of_text[text] for text in texts], dtype=np.int64),
+            f"answers in words (at most {self.max_tokens} tokens); the one of the words {words} "
+            f"that it answers the prompt {prompt} with",
+            endpoint=self._use(list(answers.values())),
+        )
+
+    def _answers(self, texts: Sequence[str], cache: Path | None) -> dict[str, TextAnswer]:
+        if cache is None:
+            return dict(self._ask_all(list(dict.fromkeys(texts))))
+
+        def ask_missing(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+            for text, answer in self._ask_all(missing):
+                yield text, _ANSWER.dump_json(answer)
+
+        with Cache(cache) as kept:
+            # An answer takes long, and may cost money: each is kept as it comes.
+            as_bytes = predictions(
+                kept,
+                self._cache_key,
+                texts,
+                ask_missing,
+                kept_at_once=1,
+                holds=lambda answer: self._is_current(_ANSWER.validate_json(answer)),
+            )
+        return {text: _ANSWER.validate_json(answer) for text, answer in as_bytes.items()}
+
+    def _is_current(self, answer: TextAnswer) -> bool:
+        """Whether a kept answer counts as one of the model that answers now."""
+        now = self._first_answer
+        if self._keeps_answers or answer.model != now.model:
+            return answer.model == now.model
         age = datetime.now(timezone.utc) - datetime.fromisoformat(answer.time)
-        return answer.system_fingerprint == self._first.system_fingerprint and age <= _VALID
+        is_recent = age <= _MAX_AGE_OF_KEPT_ANSWERS
+        return answer.system_fingerprint == now.system_fingerprint and is_recent
 
-    def use(self, answers: Iterable[TextAnswer]) -> EndpointUse:
-        """What answers took."""
-        answers = sorted(answers, key=lambda answer: answer.time) or [TextAnswer("")]
+    def _use(self, answers: Sequence[TextAnswer]) -> EndpointUse:
+        by_time = sorted(answers, key=lambda answer: answer.time) or [TextAnswer("")]
         return EndpointUse(
             url=self.url,
-            model_reported=answers[-1].model,
-            system_fingerprint=answers[-1].system_fingerprint,
+            model_reported=by_time[-1].model,
+            system_fingerprint=by_time[-1].system_fingerprint,
             temperature=self._chat.options.get("temperature"),
             seed=self._chat.options.get("seed"),
-            max_tokens=self.most_tokens,
-            requests=len(answers),
-            prompt_tokens=sum(answer.prompt_tokens for answer in answers),
-            completion_tokens=sum(answer.completion_tokens for answer in answers),
-            first_day=answers[0].time[:10],
-            last_day=answers[-1].time[:10],
+            max_tokens=self.max_tokens,
+            requests=len(by_time),
+            prompt_tokens=sum(answer.prompt_tokens for answer in by_time),
+            completion_tokens=sum(answer.completion_tokens for answer in by_time),
+            first_day=by_time[0].time[:10],
+            last_day=by_time[-1].time[:10],
         )
 
-    def answers(self, texts: Sequence[str]) -> Iterator[tuple[int, TextAnswer]]:
-        """Answer texts, several at a time: their numbers with the answers, as they come.
-
-        Raises:
-            ScoringError: the server refuses, does not answer a text however often it is asked, or
-                changes its model meanwhile.
-        """
-        with ThreadPoolExecutor(CONCURRENCY) as pool:
-            futures = {pool.submit(self._checked, text): n for n, text in enumerate(texts)}
+    def _ask_all(self, texts: Sequence[str]) -> Iterator[tuple[str, TextAnswer]]:
+        """Ask several texts at a time; answers come in any order."""
+        advance = bar(self.name, len(texts))
+        with ThreadPoolExecutor(CONCURRENT_REQUESTS) as pool:
+            text_of = {pool.submit(self._ask, text): text for text in texts}
             try:
-                for done in as_completed(futures):
-                    yield futures[done], done.result()
+                for done in as_completed(text_of):
+                    answer = done.result()
+                    if answer.model != self._first_answer.model:  # no result is of two models
+                        raise self._error(
+                            f"it now answers as {answer.model!r}, earlier as "
+                            f"{self._first_answer.model!r}"
+                        )
+                    yield text_of[done], answer
+                    advance(1)
             finally:
-                for future in futures:
+                for future in text_of:
                     future.cancel()
 
-    def _checked(self, text: str) -> TextAnswer:
-        """The answer to a text, of the model that answered first: no result is of two models."""
-        answer = self._answer(text)
-        if answer.model != self._first.model:
-            raise self._error(
-                f"it now answers as {answer.model!r}, earlier as {self._first.model!r}"
-            )
-        return answer
-
-    def _answer(self, text: str) -> TextAnswer:
+    def _ask(self, text: str) -> TextAnswer:
         try:
-            answer = self._chat.ask(self.asks.about(text))
+            answer = self._chat.ask(self.prompt.render(text))
         except ChatServerError as error:
             raise self._error(str(error)) from error
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         return TextAnswer(**asdict(answer), time=now)
 
-    def _error(self, why: str) -> ScoringError:
+    def _error(self, reason: str) -> ScoringError:
         return ScoringError(
-            f"model {self.name} at {self.url}: {why}",
+            f"model {self.name} at {self.url}: {reason}",
             hint="check address (mostly up to /v1), model and key, which is exported as "
-            f"{API_KEY}; what was answered is kept, and the same command goes on",
+            f"{API_KEY_VARIABLE}; what was answered is kept, and the same command goes on",
         )

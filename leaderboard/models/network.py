@@ -1,7 +1,7 @@
-"""Networks of transformers by Hub id or folder, on a device; sequence classifiers among them.
+"""Sequence classifiers of transformers: in memory, by Hub id, by folder, or embedded.
 
-Nothing that was downloaded is executed: safetensors, or torch's ``weights_only`` loader;
-``trust_remote_code`` is off.
+Nothing that was downloaded is executed: weights are safetensors, or read by torch's
+``weights_only`` loader; ``trust_remote_code`` is off.
 """
 
 from __future__ import annotations
@@ -22,117 +22,126 @@ from s2lct.errors import S2lctError, ScoringError
 from s2lct.files import folder_named, sha256_of
 from s2lct.hub_calls import commit_of, plain_config, pretrained, reason_of
 from s2lct.identity import fingerprint_of
-from s2lct.leaderboard.answers.label_rules import Array
-from s2lct.leaderboard.models.classifier import (
+from s2lct.leaderboard.models.model import (
     EMBEDDED_MODELS,
+    Batch,
+    Classifier,
     ModelFacts,
     card_licence,
-    check_dtype,
-    network_facts,
     package_licence,
 )
 from s2lct.leaderboard.models.model_checks import (
-    MOST_TOKENS,
+    MAX_INPUT_TOKENS,
     check_ids,
     check_label_ids,
     check_vocabulary,
     check_weights,
-    positions_of,
+    token_limit,
     warn_of_cut_texts,
 )
+from s2lct.plain_text import did_you_mean
 
-TOKENS_A_BATCH = 1_024
-TOKENS_A_BATCH_ON_GPU = 65_536
-_SAVE_TOKENIZER = "save the tokenizer beside the model: tokenizer.save_pretrained(FOLDER)"
-_ASK_PIPELINE = (
+DTYPES = ("auto", "float32", "bfloat16", "float16")
+TOKENS_PER_BATCH = 1_024
+TOKENS_PER_BATCH_ON_GPU = 65_536
+_SAVE_TOKENIZER_HINT = "save the tokenizer beside the model: tokenizer.save_pretrained(FOLDER)"
+_PIPELINE_HINT = (
     "check that transformers' own pipeline answers; where memory is short, pass --device cpu or a "
     "smaller model"
 )
-_NO_PART = {
+_SETTINGS_WITHOUT_EFFECT = {
     *("output_attentions", "output_hidden_states", "return_dict", "use_cache", "architectures"),
     *("dtype", "problem_type", "torch_dtype", "transformers_version", "backend", "is_local"),
     *("local_files_only", "name_or_path", "max_length", "stride", "truncation_strategy"),
 }
-"""Of configurations: what changes no answer, or stands in the weights."""
+"""Entries of a configuration that change no answer, or that the weights show."""
 
 
-class Network:
-    """A transformers sequence classifier in memory, as a `Classifier`; what it says is not kept.
+class Network(Classifier):
+    """A sequence classifier in memory; its predictions are not kept.
 
-    Texts are cut after ``most_tokens``, [CLS] and [SEP] included.
+    Args:
+        tokenizer: of transformers.
+        model: of transformers.
+        name: what tables call it.
+
+    Attributes:
+        max_tokens: texts are cut to so many tokens, [CLS] and [SEP] included.
     """
 
-    weights_sha256: str
-
     def __init__(self, tokenizer: Any, model: Any, name: str = "model") -> None:
-        self.name, self.revision, self.fingerprint = name, "", ""
-        self.tokenizer, self.model = tokenizer, model
+        self.name, self.tokenizer, self.model = name, tokenizer, model
         config = model.config
         self.classes = classes_of(config)
-        room = positions_of(name, tokenizer, config) or MOST_TOKENS
+        limit = token_limit(name, tokenizer, config) or MAX_INPUT_TOKENS
         if getattr(config, "model_type", "") in ("roberta", "xlm-roberta", "camembert"):
             # Their positions start behind the padding index.
-            room = min(room, config.max_position_embeddings - 2)
-        self.most_tokens = min(room, MOST_TOKENS)
+            limit = min(limit, config.max_position_embeddings - 2)
+        self.max_tokens = min(limit, MAX_INPUT_TOKENS)
+
+    @cached_property
+    def weights_sha256(self) -> str:  # type: ignore[override]
+        """See `Model`."""
+        return state_sha256(self.model)
 
     @property
     def facts(self) -> ModelFacts:
-        """Size, and in what it computes."""
-        size = f"{self.tokens_a_batch} tokens"
-        return network_facts(self.model, batch_size=size, licence=None)
+        """Size, and how it computes."""
+        return network_facts(self.model, self.tokens_per_batch, licence=None)
 
     @property
-    def tokens_a_batch(self) -> int:
-        """How many tokens it reads at once."""
-        return TOKENS_A_BATCH_ON_GPU if self.model.device.type == "cuda" else TOKENS_A_BATCH
+    def tokens_per_batch(self) -> int:
+        """How many tokens it computes at once."""
+        is_on_gpu = self.model.device.type == "cuda"
+        return TOKENS_PER_BATCH_ON_GPU if is_on_gpu else TOKENS_PER_BATCH
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
-        """Tokenised texts, longest first; those of a batch are of one length.
+        """The numbers of texts with their tokens, longest first; those of a batch are equally long.
 
-        Nothing is padded, so no time goes into padding and nobody's answer depends on it.
+        Nothing is padded: that saves time, and no prediction depends on other texts.
         """
         from transformers import BatchEncoding
 
-        encoded = self.tokenizer(list(texts), truncation=True, max_length=self.most_tokens)
+        encoded = self.tokenizer(list(texts), truncation=True, max_length=self.max_tokens)
         encoded.pop("attention_mask", None)
         check_ids(self.name, self.model, encoded["input_ids"])
         lengths = [len(ids) for ids in encoded["input_ids"]]
-        if full := [text for text, n in zip(texts, lengths, strict=True) if n >= self.most_tokens]:
-            whole = [len(ids) for ids in self.tokenizer(full)["input_ids"]]
-            warn_of_cut_texts(self.name, whole, self.most_tokens, len(texts))
+        if full := [text for text, n in zip(texts, lengths, strict=True) if n >= self.max_tokens]:
+            uncut = [len(ids) for ids in self.tokenizer(full)["input_ids"]]
+            warn_of_cut_texts(self.name, uncut, self.max_tokens, len(texts))
         order = sorted(range(len(lengths)), key=lambda number: (-lengths[number], number))
-        # Decoders find a text's end by the padding token, and take one text where there is none.
-        alone = self.tokenizer.pad_token_id is None
+        # Decoders find a text's end by the padding token: without one, each text is its own batch.
+        is_single = self.tokenizer.pad_token_id is None
         for length, group in groupby(order, key=lengths.__getitem__):
             numbers = list(group)
-            size = 1 if alone else max(1, self.tokens_a_batch // max(1, length))
+            size = 1 if is_single else max(1, self.tokens_per_batch // max(1, length))
             for start in range(0, len(numbers), size):
                 batch = numbers[start : start + size]
-                chosen = {name: [rows[n] for n in batch] for name, rows in encoded.items()}
-                yield batch, BatchEncoding(chosen, tensor_type="pt").to(self.model.device)
+                columns = {name: [rows[n] for n in batch] for name, rows in encoded.items()}
+                yield batch, BatchEncoding(columns, tensor_type="pt").to(self.model.device)
 
-    def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Array]]:
-        """Softmax over the logits, in double precision; a model in training goes on training."""
+    def probabilities(self, texts: Sequence[str]) -> Iterator[Batch]:
+        """Softmax over the logits, in double precision; a model in training stays in training."""
         import torch
 
-        def answered(given: tuple[list[int], Any]) -> tuple[list[int], Array]:
-            numbers, batch = given
+        def compute(batch: tuple[list[int], Any]) -> Batch:
+            numbers, encoded = batch
             with torch.inference_mode():
-                logits = self.model(**batch).logits.double()
+                logits = self.model(**encoded).logits.double()
                 return numbers, torch.softmax(logits, dim=-1).cpu().numpy()
 
-        training = self.model.training
+        was_training = self.model.training
         self.model.eval()
         try:
             on_cpu = self.model.device.type == "cpu"
             with model_errors(f"model {self.name}: does not answer"):
-                yield from parallel_map(answered, self.batches(texts), on_cpu=on_cpu)
+                yield from parallel_map(compute, self.batches(texts), on_cpu=on_cpu)
         finally:
-            self.model.train(training)
+            self.model.train(was_training)
 
 
 class SequenceClassifier(Network):
-    """A transformers sequence classifier, by Hub id or folder, or an embedded model by name."""
+    """A sequence classifier by Hub id or folder, or an embedded model by name."""
 
     def __init__(
         self, name: str, *, revision: str | None = None, device: str = "auto", dtype: str = "auto"
@@ -148,38 +157,68 @@ class SequenceClassifier(Network):
             if tokenizer.pad_token_id is None and model.config.pad_token_id is not None:
                 tokenizer.pad_token = tokenizer.convert_ids_to_tokens(model.config.pad_token_id)
             elif model.config.pad_token_id is None:
-                # Decoders read the last token that is none of padding.
+                # Decoders read the last token that is no padding.
                 model.config.pad_token_id = tokenizer.pad_token_id
             super().__init__(tokenizer, model, name)
-            place(model, device, dtype)
+            move_model(model, device, dtype)
             self.revision = commit
-            self.weights_sha256 = state_sha256(model)
             self.fingerprint = model_fingerprint(tokenizer, model, self.weights_sha256)
 
     @cached_property
     def facts(self) -> ModelFacts:
-        """Size, licence, and in what it computes."""
-        embedded = self.name in EMBEDDED_MODELS
-        licence = package_licence("s2lct") if embedded else card_licence(self.name, self.revision)
-        return super().facts._replace(licence=licence)
+        """Size, licence, and how it computes."""
+        is_embedded = self.name in EMBEDDED_MODELS
+        licence = (
+            package_licence("s2lct") if is_embedded else card_licence(self.name, self.revision)
+        )
+        return network_facts(self.model, self.tokens_per_batch, licence=licence)
+
+
+def network_facts(model: Any, tokens_per_batch: int, *, licence: str | None) -> ModelFacts:
+    """The facts of a model of transformers."""
+    return ModelFacts(
+        sum(int(weight.numel()) for weight in model.parameters()),
+        licence,
+        str(model.dtype).removeprefix("torch."),
+        model.device.type,
+        f"{tokens_per_batch} tokens",
+    )
 
 
 def classes_of(config: Any) -> tuple[str, ...]:
-    """A `transformers` model's names of its classes, in its order, else a ScoringError."""
-    named = getattr(config, "id2label", None) or {}
-    lacking = [number for number in range(max(1, len(named))) if number not in named]
-    if lacking:
+    """The class names of a configuration of transformers, in the order of the model.
+
+    Raises:
+        ScoringError: a class has no name.
+    """
+    names = getattr(config, "id2label", None) or {}
+    unnamed = [number for number in range(max(1, len(names))) if number not in names]
+    if unnamed:
         raise ScoringError(
-            f"the model's id2label lacks class {lacking[0]}",
+            f"the model's id2label lacks class {unnamed[0]}",
             hint='name every class: model.config.id2label = {0: "negative", 1: "positive"}',
         )
-    return tuple(str(named[number]) for number in range(len(named)))
+    return tuple(str(names[number]) for number in range(len(names)))
 
 
-def place(model: Any, device: str, dtype: str) -> None:
-    """Put a transformers model onto a device, ready to answer; ``auto`` is bfloat16 on a GPU.
+def check_dtype(dtype: str) -> None:
+    """Refuse what is none of `DTYPES`.
 
-    Raises a ScoringError for no such dtype or device, or where the model does not fit on it.
+    Raises:
+        ScoringError: there is no such type of numbers.
+    """
+    if dtype not in DTYPES:
+        raise ScoringError(
+            f"--dtype {dtype}: no such",
+            hint=f"{did_you_mean(dtype, DTYPES)}pass {' or '.join(DTYPES)}",
+        )
+
+
+def move_model(model: Any, device: str, dtype: str) -> None:
+    """Move a model to a device, ready to predict; ``auto`` is bfloat16 on a GPU, else float32.
+
+    Raises:
+        ScoringError: there is no such dtype or device, or the model does not fit on it.
     """
     import torch
 
@@ -198,12 +237,17 @@ def place(model: Any, device: str, dtype: str) -> None:
 
 
 def load_pretrained(
-    name: str, revision: str | None, *, continues: bool = False
+    name: str, revision: str | None, *, is_causal: bool = False
 ) -> tuple[Any, Any, str]:
-    """A tokenizer, a model and its commit (empty for a folder), by Hub id or folder.
+    """Load a tokenizer, a model, and the model's commit (empty for a folder).
 
-    With ``continues`` it must be a causal language model, else a sequence classifier. Raises a
-    ScoringError where it is not, cannot be loaded or lacks weights.
+    Args:
+        name: a Hub id or folder.
+        revision: of the Hub id; None for the newest.
+        is_causal: load a causal language model, not a sequence classifier.
+
+    Raises:
+        ScoringError: it is no such model, cannot be loaded or lacks weights.
     """
     import transformers
     from transformers import AutoTokenizer
@@ -221,19 +265,19 @@ def load_pretrained(
         commit = commit_of(name, revision) if folder is None else ""
         pinned = {"revision": commit or revision} if commit or revision else {}
         config = plain_config(name, **pinned)
-    with model_errors(f"model {name}: its tokenizer cannot be loaded", _SAVE_TOKENIZER):
+    with model_errors(f"model {name}: its tokenizer cannot be loaded", _SAVE_TOKENIZER_HINT):
         tokenizer = pretrained(AutoTokenizer, name, **pinned)
     if len(tokenizer) <= len(tokenizer.all_special_tokens):
         # transformers makes an empty tokenizer where the files are missing.
-        raise ScoringError(f"model {name}: has no tokenizer files", hint=_SAVE_TOKENIZER)
-    kind = "AutoModelForCausalLM" if continues else "AutoModelForSequenceClassification"
+        raise ScoringError(f"model {name}: has no tokenizer files", hint=_SAVE_TOKENIZER_HINT)
+    auto_class = "AutoModelForCausalLM" if is_causal else "AutoModelForSequenceClassification"
     with model_errors(
         f"model {name}: its weights cannot be loaded",
         "save them as safetensors: model.save_pretrained(FOLDER)",
     ):
         # A checkpoint that is not safetensors goes through torch's weights_only loader.
         model, info = pretrained(
-            getattr(transformers, kind),
+            getattr(transformers, auto_class),
             name,
             config=config,
             weights_only=True,
@@ -247,8 +291,8 @@ def load_pretrained(
 
 
 @contextmanager
-def model_errors(problem: str, hint: str = _ASK_PIPELINE) -> Iterator[None]:
-    """Whatever goes wrong is a problem with its cause in brackets."""
+def model_errors(problem: str, hint: str = _PIPELINE_HINT) -> Iterator[None]:
+    """Report whatever goes wrong as ``problem``, with its cause in brackets."""
     try:
         yield
     except S2lctError:
@@ -257,23 +301,23 @@ def model_errors(problem: str, hint: str = _ASK_PIPELINE) -> Iterator[None]:
         raise ScoringError(f"{problem} ({reason_of(error)})", hint=hint) from error
 
 
-def model_fingerprint(tokenizer: Any, model: Any, weights: str = "") -> str:
-    """SHA-256 over what decides a model's answers, whatever files it came from.
+def model_fingerprint(tokenizer: Any, model: Any, weights_sha256: str = "") -> str:
+    """SHA-256 over what decides a model's predictions, whatever files it was loaded from.
 
-    The tokenizer with its settings, the model's class and configuration, and its weights, whose
-    `state_sha256` may be given.
+    That is the tokenizer with its settings, the model's class, its configuration and its weights,
+    whose `state_sha256` is computed if it is not passed.
     """
     with TemporaryDirectory() as folder:
         tokenizer.save_pretrained(folder)
         files = {path.name: path for path in Path(folder).rglob("*") if path.is_file()}
-        split = json.loads(files.pop("tokenizer.json").read_bytes()) if tokenizer.is_fast else {}
+        rules = json.loads(files.pop("tokenizer.json").read_bytes()) if tokenizer.is_fast else {}
         settings = json.loads(files.pop("tokenizer_config.json").read_bytes())
-        rest = {name: sha256_of(path) for name, path in files.items()}
-    # How the last call cut and padded its texts is kept there too, and is no part of it.
-    split |= {"truncation": None, "padding": None}
-    described = [split, _described(settings), rest, type(model).__name__]
-    weights = weights or state_sha256(model)
-    return fingerprint_of([*described, _described(model.config.to_dict()), weights])
+        others = {name: sha256_of(path) for name, path in files.items()}
+    # How the last call cut and padded its texts is saved there too, and decides nothing.
+    rules |= {"truncation": None, "padding": None}
+    parts = [rules, _with_effect(settings), others, type(model).__name__]
+    parts += [_with_effect(model.config.to_dict()), weights_sha256 or state_sha256(model)]
+    return fingerprint_of(parts)
 
 
 def state_sha256(model: Any) -> str:
@@ -288,12 +332,12 @@ def state_sha256(model: Any) -> str:
     return digest.hexdigest()
 
 
-def _described(config: Any) -> Any:
-    """A configuration, and those within it, without what changes no answer."""
+def _with_effect(config: Any) -> Any:
+    """A configuration, and those nested in it, without what changes no answer."""
     if not isinstance(config, dict):
         return config
     return {
-        str(name): _described(value)
+        str(name): _with_effect(value)
         for name, value in config.items()
-        if name not in _NO_PART and not str(name).startswith("_")
+        if name not in _SETTINGS_WITHOUT_EFFECT and not str(name).startswith("_")
     }

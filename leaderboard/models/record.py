@@ -1,4 +1,4 @@
-"""Which model, as results record it: its name, its options, and what it computed in."""
+"""Which model a result is of: its name, its options, and how it computed."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from s2lct.labels import LABELS
 from s2lct.leaderboard.models.built_in import WORD_LISTS
-from s2lct.leaderboard.models.classifier import EMBEDDED_MODELS
 from s2lct.leaderboard.models.endpoint import EndpointUse
-from s2lct.leaderboard.models.language_model import PROMPT, LabelPrompt
+from s2lct.leaderboard.models.label_prompt import LabelPrompt
+from s2lct.leaderboard.models.model import EMBEDDED_MODELS
 from s2lct.suite.prompts import PROMPTS
 
 BUILT_IN = (*WORD_LISTS, *EMBEDDED_MODELS)
-OTHER_PROMPTS = PROMPTS[1:]
 OBTAINED = {
-    "rescored": "who runs this board asked the model again, and every label agrees",
+    "rescored": "who runs this board asked the model again, and its labels agree",
     "as submitted": "predictions as submitted; nobody here asked the model again",
     "endpoint": "answers of an endpoint, as submitted; nobody can ask it again",
     "predictions file": "predictions in a file, as submitted; nobody can ask the model again",
 }
-"""How a model's predictions came to a board."""
-USUAL_DTYPE = "float32"
+"""How a model's predictions came to a leaderboard."""
+DEFAULT_DTYPE = "float32"
 
 
 class _Strict(BaseModel):
@@ -40,36 +39,41 @@ class OptionsRecord(_Strict):
 
     @classmethod
     def of(
-        cls,
-        label_map: Mapping[str, str] | None,
-        asks: LabelPrompt | None = None,
+        cls, label_map: Mapping[str, str] | None, prompt: LabelPrompt | None = None
     ) -> OptionsRecord:
-        """The options that a model was scored with."""
+        """The record of a label map and a prompt."""
         meanings = None if label_map is None else dict(label_map)
-        if asks is None:
+        if prompt is None:
             return cls(label_map=meanings)
         return cls(
             label_map=meanings,
-            prompt=asks.prompt,
-            label_words=asks.words,
-            chat_template=bool(asks.chat_template),
+            prompt=prompt.prompt,
+            label_words=prompt.words,
+            chat_template=bool(prompt.chat_template),
         )
+
+    @property
+    def label_prompt(self) -> LabelPrompt | None:
+        """What a language model was asked, None for others; a `ScoringError` if it cannot be."""
+        if self.prompt is None or self.label_words is None:
+            return None
+        return LabelPrompt(self.prompt, self.label_words, self.chat_template)
 
 
 class PredictionsRecord(_Strict):
-    """The file that a team gave with what its model said, which nobody can ask again."""
+    """The file of predictions that a team handed over; nobody can ask its model again."""
 
     file: str
     sha256: str
 
 
 class ModelRecord(_Strict):
-    """Which model; for what it computed in, see `ModelFacts`.
+    """Which model, and how it computed; see `ModelFacts`.
 
     Attributes:
         weights_sha256: of its weights; empty where nobody here has them.
-        answers_sha256: of what it said of the cases, where neither weights, an endpoint nor a file
-            of predictions tell it from another model of its name.
+        answers_sha256: of its predictions, where neither weights, an endpoint nor a file of
+            predictions tell it from another model of its name.
     """
 
     name: str
@@ -94,7 +98,7 @@ class ModelRecord(_Strict):
 
     @property
     def rescorable(self) -> bool:
-        """Whether the model can be asked again what it said."""
+        """Whether the model can be asked again."""
         return self.endpoint is None and self.predictions is None
 
     def obtained(self, *, rescored: bool) -> str:
@@ -103,37 +107,32 @@ class ModelRecord(_Strict):
             return "rescored" if rescored else "as submitted"
         return "predictions file" if self.endpoint is None else "endpoint"
 
+    @property
+    def other_dtype(self) -> str:
+        """The type of numbers that it computed in; empty for single precision, the default."""
+        return "" if self.dtype == DEFAULT_DTYPE else self.dtype
 
-def question_of(options: OptionsRecord) -> LabelPrompt | None:
-    """What a language model was asked; None for others. A `ScoringError` for no question."""
-    if options.prompt is None or options.label_words is None:
-        return None
-    return LabelPrompt(options.prompt, options.label_words, options.chat_template)
+    @property
+    def unusual_options(self) -> str:
+        """In words, what makes it predict otherwise than it does by default; empty for nothing.
 
-
-def stands_apart(model: ModelRecord) -> str:
-    """In words, what makes a model predict otherwise than it does as it comes.
-
-    Its options, its type of numbers, and whether it can be scored again; empty for what is usual,
-    of a language model the first of the usual prompts.
-    """
-    options = model.options
-    words: list[str] = []
-    if options.label_map is not None:
-        meant = ", ".join(f"{name} → {label}" for name, label in sorted(options.label_map.items()))
-        words.append(f"own label map {meant}")
-    if options.prompt in OTHER_PROMPTS:
-        words.append(f"default prompt {OTHER_PROMPTS.index(options.prompt) + 2}")
-    elif options.prompt not in (None, PROMPT):
-        words.append(f"own prompt {json.dumps(options.prompt, ensure_ascii=False)}")
-    if options.label_words not in (None, LABELS):
-        words.append(f"own label words {', '.join(options.label_words or ())}")
-    if options.chat_template:
-        words.append("chat template")
-    given = "" if model.predictions is None else "given predictions, cannot be scored again"
-    return "; ".join(filter(None, (*words, other_dtype(model), given)))
-
-
-def other_dtype(model: ModelRecord) -> str:
-    """The type of numbers that a model computed in; empty for single precision, the usual."""
-    return "" if model.dtype == USUAL_DTYPE else model.dtype
+        For a language model the default is the first of the usual prompts.
+        """
+        options = self.options
+        words: list[str] = []
+        if options.label_map is not None:
+            pairs = sorted(options.label_map.items())
+            words.append("own label map " + ", ".join(f"{name} → {label}" for name, label in pairs))
+        if options.prompt in PROMPTS[1:]:
+            words.append(f"default prompt {PROMPTS.index(options.prompt) + 1}")
+        elif options.prompt not in (None, PROMPTS[0]):
+            words.append(f"own prompt {json.dumps(options.prompt, ensure_ascii=False)}")
+        if options.label_words not in (None, LABELS):
+            words.append(f"own label words {', '.join(options.label_words or ())}")
+        if options.chat_template:
+            words.append("chat template")
+        if self.other_dtype:
+            words.append(self.other_dtype)
+        if self.predictions is not None:
+            words.append("given predictions, cannot be scored again")
+        return "; ".join(words)

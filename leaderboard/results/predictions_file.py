@@ -11,7 +11,7 @@ from typing import Any
 from s2lct.errors import S2lctWarning, ScoringError
 from s2lct.files import sha256_of
 from s2lct.labels import check_label_map, meaning_of, written_label
-from s2lct.leaderboard.answers.predictions import labels_of_predictions
+from s2lct.leaderboard.answers.predictions import read_predictions
 from s2lct.leaderboard.models.record import ModelRecord, OptionsRecord, PredictionsRecord
 from s2lct.leaderboard.results.record import MAX_NAME_LENGTH, check_own_name
 from s2lct.leaderboard.scoring.score import Outcomes, outcomes_of
@@ -86,13 +86,14 @@ def outcomes_of_predictions(
             stacklevel=2,
         )
     try:
-        column, predictions = _predictions(path, matched, columns, label_map)
-        labels, rule = labels_of_predictions(
-            predictions, len(matched), label_map=label_map, column=column, hint=_LABEL_MAP_HINT
+        column, values = _predictions(path, matched, columns, label_map)
+        predictions = read_predictions(
+            values, len(matched), label_map=label_map, column=column, hint=_LABEL_MAP_HINT
         )
     except ScoringError as error:
         problem = _ROW_NUMBER.sub(lambda match: matched[int(match[1])][0], error.problem)
         raise ScoringError(problem, hint=error.hint) from error
+    labels, rule = predictions.labels, predictions.label_rule
     row_of_case: dict[int, int] = {}
     for place, (where, row) in enumerate(matched):
         for number in numbers_of[str(row[key])]:
@@ -132,7 +133,7 @@ def _predictions(
     columns: Sequence[str],
     label_map: Mapping[str, str] | None,
 ) -> tuple[str, list[Any]]:
-    """The columns to read, and each row's prediction as `labels_of_predictions` takes it.
+    """The columns to read, and each row's prediction as `read_predictions` takes it.
 
     The first of these that the file has is read: a column with a name for predictions, one for
     probabilities, columns with the names of classes, a column ``label`` unless it may be the gold

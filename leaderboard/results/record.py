@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS, Label, check_label_map
-from s2lct.leaderboard.models.record import BUILT_IN, ModelRecord, OptionsRecord, question_of
+from s2lct.leaderboard.models.record import BUILT_IN, ModelRecord, OptionsRecord
 from s2lct.leaderboard.scoring.figures import (
     RANDOM,
     CapabilityFigures,
@@ -111,7 +111,7 @@ def _check_options(options: OptionsRecord) -> None:
         raise ValueError("model.options: a prompt and its label words go together")
     if options.chat_template and options.prompt is None:
         raise ValueError("model.options.chat_template: needs a prompt")
-    question_of(options)
+    options.label_prompt  # noqa: B018  raises a ScoringError for no prompt
 
 
 def model_identity(model: ModelRecord, *, any_version: bool = False) -> list[object]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from s2lct.leaderboard.models.record import stands_apart
 from s2lct.leaderboard.results.record import MAX_NAME_LENGTH, Result
 from s2lct.plain_text import plain
 
@@ -39,7 +38,7 @@ class ShownNames:
 
 
 def _name(result: Result) -> str:
-    options = stands_apart(result.model)
+    options = result.model.unusual_options
     if len(options) > _LONGEST_OPTIONS:
         options = options[:_LONGEST_OPTIONS] + "…"
     partial = f"partial: {result.overall.cases:,} cases" if result.partial else ""

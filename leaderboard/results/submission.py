@@ -21,8 +21,8 @@ from s2lct.files import sha256_of
 from s2lct.hub_calls import reason_of
 from s2lct.labels import ENDS, LABELS, NEGATIVE, NEUTRAL, POSITIVE
 from s2lct.leaderboard.answers.label_rules import LabelRule, fault_of_probabilities
-from s2lct.leaderboard.models.load import load_classifier
-from s2lct.leaderboard.models.record import BUILT_IN, ModelRecord, other_dtype, question_of
+from s2lct.leaderboard.models.load import load_model
+from s2lct.leaderboard.models.record import BUILT_IN, ModelRecord
 from s2lct.leaderboard.results.hub import hub_api, hub_errors
 from s2lct.leaderboard.results.read_results import read_outcomes, read_result, wrong_figures
 from s2lct.leaderboard.results.record import Result, ranking_faults
@@ -220,12 +220,12 @@ def _model_faults(result: Result, outcomes: Outcomes) -> Iterator[str]:
         if stated.name not in BUILT_IN:
             _check_commit(stated)
         options = stated.options
-        model = load_classifier(
+        model = load_model(
             stated.name,
             revision=None if stated.name in BUILT_IN else stated.revision,
             device="cpu",
             dtype="float32",
-            asks=question_of(options),
+            prompt=options.label_prompt,
         )
         again = score(model, outcomes.suite, label_map=options.label_map, cache=False)
     except ScoringError as error:
@@ -236,7 +236,7 @@ def _model_faults(result: Result, outcomes: Outcomes) -> Iterator[str]:
         for field in _RECOMPUTED_FIELDS
         if getattr(stated, field) != (value := getattr(again.model, field))
     ]
-    if other_dtype(stated):
+    if stated.other_dtype:
         different.append("models are asked again in single precision, with --dtype float32")
     yield from different or _outcome_faults(outcomes, again)
 

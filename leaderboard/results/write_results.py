@@ -15,7 +15,7 @@ from pathlib import Path
 from s2lct.errors import OutputError, ScoringError
 from s2lct.files import atomic_file, check_output_folder, is_folder, sha256_of, write_text
 from s2lct.labels import LABELS
-from s2lct.leaderboard.models.record import BUILT_IN, ModelRecord, OptionsRecord, other_dtype
+from s2lct.leaderboard.models.record import BUILT_IN, ModelRecord, OptionsRecord
 from s2lct.leaderboard.results import record
 from s2lct.leaderboard.results.read_results import ANSWERS, figures_of, read_result
 from s2lct.leaderboard.scoring.score import Outcomes, SelectionRecord
@@ -29,6 +29,11 @@ def write_result(outcomes: Outcomes, folder: str | Path = "results") -> Path:
 
     The same thing scored again replaces its own files and nothing else, see `file_stem`.
     """
+    return save_result(outcomes, folder)[0]
+
+
+def save_result(outcomes: Outcomes, folder: str | Path) -> tuple[Path, record.Result]:
+    """Write a result, see `write_result`, and return it with the path of its JSON file."""
     folder = Path(folder)
     check_out_folder(folder)
     suite = record.SuiteRecord.model_validate(outcomes.suite, from_attributes=True)
@@ -55,7 +60,7 @@ def write_result(outcomes: Outcomes, folder: str | Path = "results") -> Path:
         **figures_of(outcomes),
     )
     write_text(path, result.model_dump_json(indent=2) + "\n")
-    return path
+    return path, result
 
 
 def _write_predictions(outcomes: Outcomes, path: Path) -> None:
@@ -110,7 +115,7 @@ def file_stem(
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:8]
     # Of a folder its own name: where it lies is nobody's business.
     name = Path(model.name).resolve().name if is_folder(Path(model.name)) else model.name
-    parts = [_file_name(name), other_dtype(model), "partial" if case_ids else "", digest]
+    parts = [_file_name(name), model.other_dtype, "partial" if case_ids else "", digest]
     return "--".join(filter(None, parts))
 
 

@@ -1,18 +1,18 @@
-"""What models do on a suite, in figures: as results state them, and how they come of predictions.
+"""The figures of a model on a suite, as results state them.
 
-Consistency leads: the share of cases that pass together with their contrasts. No constant answer
-wins there; failure rates stand beside, and contrasts are in none. So do constant and random
-answers, which do not read the cases.
+Consistency leads: the share of cases that pass together with their contrasts, where no constant
+answer gets anything. Failure rates are of cases alone, without contrasts. Figures of constant and
+random answers, which do not read the cases, stand beside.
 
-Of several capabilities together there are two figures of each kind. The macro figure is the mean
-over the capabilities, each counting the same whatever its size; it ranks models. The micro figure
-is the share among all the cases, or pairs. Only the micro figure is a quotient of counts.
+All capabilities together have two figures of each kind. The macro figure is the mean over the
+capabilities, whatever their size; it ranks models. The micro figure is the share among all the
+cases, or pairs; only this one is a quotient of counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -50,9 +50,10 @@ CHANCE_WORDS = (
     "is no failure, 0 no better than one answer to everything, below 0 worse"
 )
 RANDOM = "random"
-_MOST_FLIPPING = 10
+_MAX_FLIPPING_WORDS = 10
 _PROPORTION = Field(ge=0, le=1)
 _COUNT = Field(ge=0)
+_Ids = npt.NDArray[np.integer[Any]]
 
 
 class _Figures(BaseModel):
@@ -60,7 +61,7 @@ class _Figures(BaseModel):
 
 
 class Rate(_Figures):
-    """A failure rate (0 where there is no case) with its interval."""
+    """A failure rate with its 95 % interval; 0 where there is no case."""
 
     cases: int = _COUNT
     failures: int = _COUNT
@@ -69,7 +70,7 @@ class Rate(_Figures):
 
 
 class Share(_Figures):
-    """How many pairs of a case and its contrast there are, and the share of which both pass."""
+    """The share of pairs, of a case and its contrast, with both right; with its 95 % interval."""
 
     pairs: int = Field(ge=1)
     right: int = _COUNT
@@ -78,31 +79,27 @@ class Share(_Figures):
 
 
 class MacroMicro(_Figures):
-    """A figure of several capabilities together.
-
-    Attributes:
-        macro: the mean over the capabilities.
-        micro: the share among all their cases, or pairs.
-    """
+    """A figure of all capabilities together: their mean, and the share among all cases or pairs."""
 
     macro: float = _PROPORTION
     micro: float = _PROPORTION
 
 
-class OverallRate(MacroMicro):
-    """Failure rates of several capabilities together; ``micro`` is ``failures / cases``."""
-
+class _MacroMicroWithIntervals(MacroMicro):
     macro_ci: tuple[float, float]
     micro_ci: tuple[float, float]
+
+
+class OverallRate(_MacroMicroWithIntervals):
+    """The failure rate of all capabilities together; ``micro`` is ``failures / cases``."""
+
     cases: int = _COUNT
     failures: int = _COUNT
 
 
-class OverallShare(MacroMicro):
-    """Consistency of several capabilities together; ``micro`` is ``right / pairs``."""
+class OverallShare(_MacroMicroWithIntervals):
+    """The consistency of all capabilities together; ``micro`` is ``right / pairs``."""
 
-    macro_ci: tuple[float, float]
-    micro_ci: tuple[float, float]
     pairs: int = Field(ge=1)
     right: int = _COUNT
 
@@ -115,15 +112,14 @@ class _Unanswered(_Figures):
 
 
 class OverallFigures(_Unanswered):
-    """What a model does on all capabilities together.
+    """The figures of all capabilities together.
 
     Attributes:
         failure_rate: on all cases.
-        consistency: None where there is no contrast.
-        answered: the failure rate without what got no label; None where every case got one, or
-            none did.
+        consistency: None without contrasts.
+        answered: the failure rate on cases that got a label; None if all or none did.
         chance: the macro failure rate of the best constant answer.
-        chance_corrected: the macro failure rate on the scale from chance to none, `CHANCE_WORDS`.
+        chance_corrected: the macro failure rate, scaled as `CHANCE_WORDS` say.
     """
 
     failure_rate: OverallRate
@@ -139,11 +135,14 @@ class OverallFigures(_Unanswered):
 
 
 class CapabilityFigures(_Unanswered):
-    """One capability: all its cases, seeds and expansions apart, and expansions that flip.
+    """The figures of a capability.
 
-    ``pass_to_fail`` fail though their seed passes. ``consistency`` is None where there is no
-    contrast; ``answered`` is the failure rate without what got no label, None where every case got
-    one, or none did.
+    Attributes:
+        consistency: None without contrasts.
+        answered: the failure rate on cases that got a label; None if all or none did.
+        all, seed, expansion: failure rates.
+        pass_to_fail: how many expansions fail though their seed passes.
+        fail_to_pass: how many expansions pass though their seed fails.
     """
 
     consistency: Share | None = None
@@ -156,7 +155,7 @@ class CapabilityFigures(_Unanswered):
 
 
 class Figures(_Figures):
-    """What a model does, on all capabilities and on each in the order of the cases."""
+    """The figures of a model, together and by capability, in the order of the cases."""
 
     overall: OverallFigures
     capabilities: dict[str, CapabilityFigures]
@@ -164,8 +163,8 @@ class Figures(_Figures):
     def nested(self) -> dict[str, Any]:
         """As ``evaluate`` takes them: ``overall``, and each capability beside it."""
         return {
-            name: of.model_dump(mode="json", exclude_defaults=True)
-            for name, of in {"overall": self.overall, **self.capabilities}.items()
+            name: part.model_dump(mode="json", exclude_defaults=True)
+            for name, part in {"overall": self.overall, **self.capabilities}.items()
         }
 
     def flat(self, prefix: str = "") -> dict[str, float]:
@@ -174,12 +173,12 @@ class Figures(_Figures):
 
 
 class Reference(_Figures):
-    """What an answer that does not read the cases comes to; it follows from the suite alone.
+    """The figures of an answer that does not read the cases; they follow from the suite alone.
 
     Attributes:
         failure_rate: on all capabilities together.
-        capabilities: of each the failure rates on ``all`` cases, each ``seed`` and each
-            ``expansion``, where there are any, and its ``consistency``, where it has contrasts.
+        capabilities: for each the failure rates on ``all`` cases, ``seed`` and ``expansion``, and
+            the ``consistency``, as far as there are such cases and contrasts.
         consistency: on all capabilities together; None without contrasts.
     """
 
@@ -194,12 +193,23 @@ class FlippingWord(_Figures):
     Attributes:
         item: the word.
         pass_to_fail: expansions with the word that fail, of seeds that pass.
-        expansions: all expansions with the word of seeds that pass.
+        expansions: all expansions with the word, of seeds that pass.
     """
 
     item: str
     pass_to_fail: int = _COUNT
     expansions: int = _COUNT
+
+
+class Pairs(NamedTuple):
+    """Cases, their contrasts, and which pairs a model gets both right, shape (pairs,)."""
+
+    cases: tuple[Case, ...]
+    contrasts: tuple[Case, ...]
+    right: Failed
+
+    def __repr__(self) -> str:
+        return f"<{len(self.cases):,} pairs, {self.right.sum():,} right>"
 
 
 _NO_RATE = Rate(cases=0, failures=0, failure_rate=0.0, ci=(0.0, 1.0))
@@ -209,26 +219,20 @@ _NO_OVERALL_RATE = OverallRate(
 
 
 def in_words(overall: OverallFigures) -> str:
-    """What a model does on all capabilities together, in a line."""
+    """The figures of all capabilities together, in a line."""
+
+    def percents(figure: MacroMicro) -> str:
+        return f"{100 * figure.micro:.1f} % (macro: {100 * figure.macro:.1f} %)"
+
     rate, share = overall.failure_rate, overall.consistency
-    words = f"fails {_percents(rate)} of {rate.cases:,} cases"
+    words = f"fails {percents(rate)} of {rate.cases:,} cases"
     if share is None:
         return words
-    return f"{words}, is consistent on {_percents(share)} of {share.pairs:,} pairs"
+    return f"{words}, is consistent on {percents(share)} of {share.pairs:,} pairs"
 
 
-def _percents(figure: MacroMicro) -> str:
-    return f"{100 * figure.micro:.1f} % (macro: {100 * figure.macro:.1f} %)"
-
-
-@once_for_the_same_cases
-def contrasts_of_pairs(cases: Sequence[Case], contrasts: Sequence[Case]) -> tuple[Case, ...]:
-    """The contrasts of the cases, in the order of `pairs_of`."""
-    return tuple(contrasts[number] for number in pairs_of(cases, contrasts, CONTRAST)[1])
-
-
-def failed_cases(cases: Sequence[Case], labels: npt.NDArray[np.integer[Any]]) -> Failed:
-    """Which cases' labels, shape (…, cases), are none of those that pass."""
+def failed_cases(cases: Sequence[Case], labels: _Ids) -> Failed:
+    """Which cases' labels, shape (…, cases), are not among those that pass."""
     return np.asarray(~_passing(cases)[np.arange(len(cases)), labels])
 
 
@@ -240,98 +244,125 @@ def _passing(cases: Sequence[Case]) -> npt.NDArray[np.bool_]:
 
 
 @once_for_the_same_cases
-def _of_kind(cases: Sequence[Case], kind: str) -> tuple[Integers, tuple[Case, ...]]:
-    """The numbers of the cases of a kind, and these."""
+def pairs_of(
+    cases: Sequence[Case], derived: Sequence[Case], kind: str
+) -> tuple[Integers, Integers]:
+    """Number the pairs of a case and an expansion or contrast of it.
+
+    Args:
+        cases: the cases.
+        derived: holds what was made of them.
+        kind: of the derived case that is wanted.
+
+    Returns:
+        Numbers in ``cases`` and in ``derived``, of shape (pairs,).
+    """
+    number_of = {(case.capability, case.id): number for number, case in enumerate(cases)}
+    pairs = [
+        (number_of[case.capability, case.seed_id], number)
+        for number, case in enumerate(derived)
+        if case.kind == kind and (case.capability, case.seed_id) in number_of
+    ]
+    first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return first, second
+
+
+def pairs(cases: Sequence[Case], contrasts: Sequence[Case], labels: _Ids) -> Pairs:
+    """The pairs of a case and its contrast, and which of them are right; see `figures`."""
+    own, opposite = pairs_of(cases, contrasts, CONTRAST)
+    failed = failed_cases(cases, labels[: len(cases)])
+    contrast_failed = failed_cases(contrasts, labels[len(cases) :])
+    return Pairs(*_paired(cases, contrasts), ~(failed[own] | contrast_failed[opposite]))
+
+
+@once_for_the_same_cases
+def _paired(
+    cases: Sequence[Case], contrasts: Sequence[Case]
+) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
+    own, opposite = pairs_of(cases, contrasts, CONTRAST)
+    return tuple(cases[n] for n in own), tuple(contrasts[n] for n in opposite)
+
+
+@once_for_the_same_cases
+def _cases_of_kind(cases: Sequence[Case], kind: str) -> tuple[Integers, tuple[Case, ...]]:
+    """The numbers of the cases of a kind, and these cases."""
     numbers = [number for number, case in enumerate(cases) if case.kind == kind]
     return np.array(numbers, dtype=np.int64), tuple(cases[number] for number in numbers)
 
 
-@once_for_the_same_cases
-def paired_cases(cases: Sequence[Case], contrasts: Sequence[Case]) -> tuple[Case, ...]:
-    """The cases that have a contrast, in the order of `pairs_of`."""
-    return tuple(cases[number] for number in pairs_of(cases, contrasts, CONTRAST)[0])
-
-
-def figures(
-    cases: Sequence[Case], contrasts: Sequence[Case], labels: npt.NDArray[np.integer[Any]]
-) -> Figures:
+def figures(cases: Sequence[Case], contrasts: Sequence[Case], labels: _Ids) -> Figures:
     """The figures of a model.
 
     Args:
         cases: seeds and expansions.
         contrasts: those that the model was asked.
-        labels: of the cases and the contrasts behind them, or the ids of `text_answers` where
-            there is none, shape (cases and contrasts,).
+        labels: of the cases and the contrasts behind them, or `REFUSED` or `UNREADABLE`.
     """
     failed = failed_cases(cases, labels[: len(cases)])
-    others_fail = failed_cases(contrasts, labels[len(cases) :])
-    of = families(cases)
-    overall_rate, of_all = rates(of, failed)
-    of_kind: dict[str, dict[str, Rate]] = {}
+    groups = families(cases)
+    overall_rate, rate_of = rates(groups, failed)
+    rate_of_kind: dict[str, dict[str, Rate]] = {}
     for kind in KINDS:
-        numbers, own_cases = _of_kind(cases, kind)
-        of_kind[kind] = rates(families(own_cases), failed[numbers])[1]
-    own, opposite = pairs_of(cases, contrasts, CONTRAST)
-    right = ~(failed[own] | others_fail[opposite])
-    overall_right, shares = rates(families(paired_cases(cases, contrasts)), right)
-    silent = _silent(cases, labels[: len(cases)], failed)
-    broken, mended = (
-        dict(zip(of.names, of.count(numbers).tolist(), strict=True))
-        for numbers in _flips(cases, failed)
-    )
+        numbers, cases_of_kind = _cases_of_kind(cases, kind)
+        rate_of_kind[kind] = rates(families(cases_of_kind), failed[numbers])[1]
+    paired_cases, _, right = pairs(cases, contrasts, labels)
+    # The figures of what is right come about as those of what fails.
+    overall_right, right_of = rates(families(paired_cases), right)
+    unanswered = _unanswered(cases, labels[: len(cases)], failed)
+    broken, mended = (groups.count(numbers).tolist() for numbers in flips(cases, failed))
     capabilities = {
         name: CapabilityFigures(
             all=rate,
-            seed=of_kind["seed"].get(name, _NO_RATE),
-            expansion=of_kind["expansion"].get(name, _NO_RATE),
-            pass_to_fail=broken[name],
-            fail_to_pass=mended[name],
-            consistency=_share(shares[name]) if name in shares else None,
-            **silent.get(name, {}),
+            seed=rate_of_kind["seed"].get(name, _NO_RATE),
+            expansion=rate_of_kind["expansion"].get(name, _NO_RATE),
+            pass_to_fail=broken[number],
+            fail_to_pass=mended[number],
+            consistency=_share(right_of[name]) if name in right_of else None,
+            **unanswered.get(name, {}),
         )
-        for name, rate in of_all.items()
+        for number, (name, rate) in enumerate(rate_of.items())
     }
-    least = chance_of(references(cases))[1]
+    chance = chance_of(references(cases))[1]
     overall = OverallFigures(
         failure_rate=overall_rate,
-        chance=least,
-        chance_corrected=chance_corrected(overall_rate.macro, least),
-        consistency=_overall_share(overall_right) if shares else None,
-        **silent.get("overall", {}),
+        chance=chance,
+        chance_corrected=chance_corrected(overall_rate.macro, chance),
+        consistency=_overall_share(overall_right) if right_of else None,
+        **unanswered.get("overall", {}),
     )
     return Figures(overall=overall, capabilities=capabilities)
 
 
-def rates(of: Families, failed: Failed) -> tuple[OverallRate, dict[str, Rate]]:
+def rates(groups: Families, failed: Failed) -> tuple[OverallRate, dict[str, Rate]]:
     """The failure rate on all capabilities together, and on each of them.
 
     Args:
-        of: the families of the cases.
-        failed: which of them fail, shape (cases,).
+        groups: the families of the cases.
+        failed: which cases fail, shape (cases,).
     """
     if not len(failed):
         return _NO_OVERALL_RATE, {}
-    mean, of_capability = mean_evidence(of, failed)
-    together = micro_evidence(of, failed)
+    macro, of_capability = mean_evidence(groups, failed)
+    micro = micro_evidence(groups, failed)
     overall = OverallRate(
-        macro=float(mean.share),
-        macro_ci=_bounds(mean),
-        micro=float(together.share),
-        micro_ci=_bounds(together),
+        macro=float(macro.share),
+        macro_ci=_bounds(macro),
+        micro=float(micro.share),
+        micro_ci=_bounds(micro),
         cases=len(failed),
         failures=int(failed.sum()),
     )
-    columns = (of.sizes, of.count(failed), of_capability.share, *intervals(of_capability))
+    columns = (groups.sizes, groups.count(failed), of_capability.share, *intervals(of_capability))
     return overall, {
         name: Rate(cases=size, failures=failures, failure_rate=share, ci=(low, high))
         for name, size, failures, share, low, high in zip(
-            of.names, *(column.tolist() for column in columns), strict=True
+            groups.names, *(column.tolist() for column in columns), strict=True
         )
     }
 
 
-def _bounds(known: Evidence) -> tuple[float, float]:
-    low, high = map(float, intervals(known))
+def _bounds(evidence: Evidence) -> tuple[float, float]:
+    low, high = map(float, intervals(evidence))
     return low, high
 
 
@@ -344,46 +375,31 @@ def _overall_share(right: OverallRate) -> OverallShare:
     return OverallShare(**counts, pairs=right.cases, right=right.failures)
 
 
-@once_for_the_same_cases
-def pairs_of(cases: Sequence[Case], others: Sequence[Case], kind: str) -> tuple[Integers, Integers]:
-    """Numbers of cases, and of what is made of each among others of a kind, of shape (pairs,)."""
-    known = {(case.capability, case.id): n for n, case in enumerate(cases)}
-    pairs = [
-        (known[case.capability, case.seed_id], number)
-        for number, case in enumerate(others)
-        if case.kind == kind and (case.capability, case.seed_id) in known
-    ]
-    first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    return first, second
-
-
-def _silent(
-    cases: Sequence[Case], labels: npt.NDArray[np.integer[Any]], failed: Failed
-) -> dict[str, dict[str, Any]]:
-    """What got no label, of ``overall`` and of each capability that has some."""
-    labelled = labels < len(LABELS)
-    if labelled.all():
+def _unanswered(cases: Sequence[Case], labels: _Ids, failed: Failed) -> dict[str, dict[str, Any]]:
+    """The fields for cases without a label, for ``overall`` and each capability with some."""
+    is_label = labels < len(LABELS)
+    if is_label.all():
         return {}
-    overall, of_name = rates(families(cases).restricted_to(labelled), failed[labelled])
-    answered: dict[str, Rate | OverallRate] = {**of_name}
-    if labelled.any():
+    overall, rate_of = rates(families(cases).restricted_to(is_label), failed[is_label])
+    answered: dict[str, Rate | OverallRate] = {**rate_of}
+    if is_label.any():
         answered["overall"] = overall
-    silent: dict[str, dict[str, Any]] = {}
+    fields: dict[str, dict[str, Any]] = {}
     for name, numbers in {"overall": [*range(len(cases))], **by_name(cases)}.items():
         refusals = int((labels[numbers] == REFUSED).sum())
         unreadable = int((labels[numbers] == UNREADABLE).sum())
         if refusals + unreadable:
             counts = {"refusals": refusals, "unreadable": unreadable}
-            silent[name] = counts | {"answered": answered.get(name)}
-    return silent
+            fields[name] = counts | {"answered": answered.get(name)}
+    return fields
 
 
 @once_for_the_same_cases
 def references(cases: Sequence[Case], contrasts: Sequence[Case] = ()) -> dict[str, Reference]:
-    """What the three constant answers, ``always-negative`` …, and a random one come to.
+    """The figures of the constant answers, ``always-negative`` …, and of random answers.
 
     A random answer is expected to fail a case with n of the three labels passing at 1 − n / 3, and
-    to be drawn anew for its contrast.
+    is drawn anew for its contrast.
     """
     rows = (*cases, *contrasts)
     fails = {
@@ -391,97 +407,98 @@ def references(cases: Sequence[Case], contrasts: Sequence[Case] = ()) -> dict[st
         for number, label in enumerate(LABELS)
     }
     fails[RANDOM] = [1 - len(case.passes) / len(LABELS) for case in rows]
+    return {name: _reference(cases, contrasts, expected) for name, expected in fails.items()}
+
+
+def _reference(
+    cases: Sequence[Case], contrasts: Sequence[Case], expected: Sequence[float]
+) -> Reference:
+    """The figures of an answer that is expected to fail each case and contrast at these rates."""
+    capabilities: dict[str, dict[str, float]] = {}
+    for capability, numbers in by_name(cases).items():
+        of_kind: dict[str, list[float]] = {"all": [], "seed": [], "expansion": []}
+        for number in numbers:
+            of_kind["all"].append(expected[number])
+            of_kind[cases[number].kind].append(expected[number])
+        capabilities[capability] = {kind: _mean(of_kind[kind]) for kind in of_kind if of_kind[kind]}
     own, opposite = (numbers.tolist() for numbers in pairs_of(cases, contrasts, CONTRAST))
-    pairs_of_name = by_name([cases[number] for number in own])
-    found: dict[str, Reference] = {}
-    for name, expected in fails.items():
-        capabilities: dict[str, dict[str, float]] = {}
-        for capability, numbers in by_name(cases).items():
-            of_kind: dict[str, list[float]] = {"all": [], "seed": [], "expansion": []}
-            for number in numbers:
-                of_kind["all"].append(expected[number])
-                of_kind[cases[number].kind].append(expected[number])
-            capabilities[capability] = {k: _mean(of) for k, of in of_kind.items() if of}
-        right = [
-            (1 - expected[case]) * (1 - expected[len(cases) + contrast])
-            for case, contrast in zip(own, opposite, strict=True)
-        ]
-        for capability, pairs in pairs_of_name.items():
-            capabilities[capability]["consistency"] = _mean([right[n] for n in pairs])
-        shares = [capabilities[capability]["consistency"] for capability in pairs_of_name]
-        found[name] = Reference(
-            failure_rate=MacroMicro(
-                macro=_mean([of["all"] for of in capabilities.values()]),
-                micro=_mean(expected[: len(cases)]),
-            ),
-            capabilities=capabilities,
-            consistency=MacroMicro(macro=_mean(shares), micro=_mean(right)) if shares else None,
-        )
-    return found
+    right = [
+        (1 - expected[case]) * (1 - expected[len(cases) + contrast])
+        for case, contrast in zip(own, opposite, strict=True)
+    ]
+    shares: list[float] = []
+    for capability, numbers in by_name([cases[number] for number in own]).items():
+        shares.append(_mean([right[number] for number in numbers]))
+        capabilities[capability]["consistency"] = shares[-1]
+    return Reference(
+        failure_rate=MacroMicro(
+            macro=_mean([rates["all"] for rates in capabilities.values()]),
+            micro=_mean(expected[: len(cases)]),
+        ),
+        capabilities=capabilities,
+        consistency=MacroMicro(macro=_mean(shares), micro=_mean(right)) if shares else None,
+    )
 
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / max(1, len(values))
 
 
-def chance_of(known: Mapping[str, Reference]) -> tuple[str, float]:
+def chance_of(by_answer: Mapping[str, Reference]) -> tuple[str, float]:
     """The name and macro failure rate of the best answer that does not read the cases.
 
-    A constant, as no mixture beats them all.
+    It is a constant one: no mixture is better than all of them.
     """
-    name = min(known, key=lambda name: (known[name].failure_rate.macro, name == RANDOM))
-    return name, known[name].failure_rate.macro
+    name = min(by_answer, key=lambda name: (by_answer[name].failure_rate.macro, name == RANDOM))
+    return name, by_answer[name].failure_rate.macro
 
 
 def chance_corrected(failure_rate: float, chance: float) -> float | None:
-    """A macro failure rate on the scale from chance (0) to no failure (1), `CHANCE_WORDS`.
+    """A macro failure rate on the scale from chance (0) to no failure (1), see `CHANCE_WORDS`.
 
     None where chance passes everything: nothing can be better.
     """
     return 1 - failure_rate / chance if chance > 0 else None
 
 
-def flips(cases: Sequence[Case], failed: Failed) -> tuple[list[int], list[int]]:
+def flips(cases: Sequence[Case], failed: Failed) -> tuple[Integers, Integers]:
     """Numbers of the expansions that fail while their seed passes, and the other way round."""
-    broken, mended = _flips(cases, failed)
-    return [int(number) for number in broken], [int(number) for number in mended]
-
-
-def _flips(cases: Sequence[Case], failed: Failed) -> tuple[Integers, Integers]:
     seeds, expansions = pairs_of(cases, cases, "expansion")
     before, after = failed[seeds], failed[expansions]
     return expansions[after & ~before], expansions[~after & before]
 
 
-def passing_expansions(cases: Sequence[Case], failed: Failed) -> list[int]:
+def passing_expansions(cases: Sequence[Case], failed: Failed) -> Integers:
     """Numbers of the expansions whose seed passes: those that can turn a pass into a fail."""
     seeds, expansions = pairs_of(cases, cases, "expansion")
-    return [int(number) for number in expansions[~failed[seeds]]]
+    return np.asarray(expansions[~failed[seeds]])
 
 
 def flipping_words(cases: Sequence[Case], failed: Failed) -> tuple[FlippingWord, ...]:
     """The ten inserted words that most often turned a pass into a fail."""
-    words, word, expansion = _insertions(cases)
+    words, word, pair = _insertions(cases)
     seeds, expansions = pairs_of(cases, cases, "expansion")
-    could = ~failed[seeds][expansion]
-    does = could & failed[expansions][expansion]
-    total, flipped = (np.bincount(word[of], minlength=len(words)) for of in (could, does))
+    can_flip = ~failed[seeds][pair]
+    does_flip = can_flip & failed[expansions][pair]
+    total, flipped = (
+        np.bincount(word[chosen], minlength=len(words)) for chosen in (can_flip, does_flip)
+    )
     ranked = sorted(np.flatnonzero(flipped), key=lambda n: (-flipped[n], words[n]))
     return tuple(
         FlippingWord(item=words[n], pass_to_fail=int(flipped[n]), expansions=int(total[n]))
-        for n in ranked[:_MOST_FLIPPING]
+        for n in ranked[:_MAX_FLIPPING_WORDS]
     )
 
 
 @once_for_the_same_cases
 def _insertions(cases: Sequence[Case]) -> tuple[list[str], Integers, Integers]:
-    """Words, and of each insertion the number of its word, and of its pair in `pairs_of`."""
+    """All inserted words; and for each insertion the number of its word, and of its pair."""
     _, expansions = pairs_of(cases, cases, "expansion")
     inserted = [
-        (word, place) for place, number in enumerate(expansions) for word in cases[number].inserted
+        (word, pair) for pair, number in enumerate(expansions) for word in cases[number].inserted
     ]
     number_of = {word: n for n, word in enumerate(dict.fromkeys(word for word, _ in inserted))}
-    numbers = [(number_of[word], place) for word, place in inserted]
+    numbers = [(number_of[word], pair) for word, pair in inserted]
     word, pair = np.array(numbers, dtype=np.int64).reshape(-1, 2).T
     return list(number_of), word, pair
 

@@ -2,57 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field
 
-from s2lct.cache import FILE, Cache, predictions
+from s2lct.cache import FILE
 from s2lct.errors import ScoringError
 from s2lct.files import cache_folder
-from s2lct.identity import fingerprint_of, predicting_versions, source_fingerprint
+from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS, Label, check_label_map
-from s2lct.leaderboard.answers import label_rules as rules
-from s2lct.leaderboard.answers.label_rules import Labels
-from s2lct.leaderboard.answers.predictions import labels_of_predictions
-from s2lct.leaderboard.answers.text_answers import TextAnswer, label_of
-from s2lct.leaderboard.models.classifier import Classifier, Function, facts_of
-from s2lct.leaderboard.models.endpoint import EndpointModel
-from s2lct.leaderboard.models.language_model import LabelPrompt
-from s2lct.leaderboard.models.load import as_classifier
-from s2lct.leaderboard.models.network import Network, state_sha256
+from s2lct.leaderboard.answers.label_rules import Array, Labels
+from s2lct.leaderboard.models.load import as_model
 from s2lct.leaderboard.models.record import BUILT_IN, ModelRecord, OptionsRecord
 from s2lct.leaderboard.scoring.figures import (
     CapabilityFigures,
     Figures,
     OverallFigures,
-    contrasts_of_pairs,
+    Pairs,
     failed_cases,
     figures,
     in_words,
-    paired_cases,
-    pairs_of,
+    pairs,
 )
 from s2lct.leaderboard.scoring.statistics import Failed
-from s2lct.progress import bar
 from s2lct.suite.cases import Case, SuiteCases, load_suite
-from s2lct.suite.tables import CONTRAST, KINDS
-
-_ANSWER = TypeAdapter(TextAnswer)
+from s2lct.suite.tables import KINDS
 
 
 class SelectionRecord(BaseModel):
-    """What a part of a suite was chosen by; nothing where it was chosen in another way.
+    """How a part of a suite was chosen; without any value it was chosen in another way.
 
     Attributes:
-        capabilities: that were asked; None for all.
+        capabilities: those asked; None for all.
         kind: of the cases; None for both.
-        limit: most cases of a capability; None for all.
-        contrasts: ``none`` where no contrast was asked; None for those of all the cases.
+        limit: the most cases of a capability; None for all.
+        contrasts: ``none`` if no contrast was asked; None for those of all the cases.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -72,20 +61,9 @@ class SelectionRecord(BaseModel):
         return "; ".join(filter(None, parts)) or "a choice of cases"
 
 
-class Pairs(NamedTuple):
-    """Cases, their contrasts, and of which pairs a model gets both right, shape (pairs,)."""
-
-    cases: tuple[Case, ...]
-    contrasts: tuple[Case, ...]
-    right: Failed
-
-    def __repr__(self) -> str:
-        return f"<{len(self.cases):,} pairs, {self.right.sum():,} right>"
-
-
 @dataclass(frozen=True)
 class Outcomes:
-    """What a model predicts of a suite, and how well it does.
+    """What a model predicts on a suite, and how well it does.
 
     ::
 
@@ -94,19 +72,18 @@ class Outcomes:
         scores.flat()["LC4/expansion/failure_rate"]
 
     Attributes:
-        model: which, and with what options.
+        model: which model, and with what options.
         suite: its cases, and the contrasts that the model was asked.
-        labels: ids of labels of all that the suite asks, shape (asked,). Ids beyond those of labels
-            are of cases that it refused or answered in a way that cannot be read, see
-            `text_answers`: they fail.
-        probabilities: of the labels, shape (asked, labels); None of a model that says labels alone.
-        selection: how the cases were chosen, where they are a part of the suite.
+        labels: for each case, and each contrast behind them, the id of a label, or `REFUSED` or
+            `UNREADABLE`, which fail; shape (texts,).
+        probabilities: of the labels, shape (texts, labels); None if the model gives labels alone.
+        selection: how the cases were chosen, if they are a part of the suite.
     """
 
     model: ModelRecord
     suite: SuiteCases
     labels: Labels
-    probabilities: rules.Array | None = None
+    probabilities: Array | None = None
     selection: SelectionRecord | None = None
 
     def __repr__(self) -> str:
@@ -117,7 +94,7 @@ class Outcomes:
 
     @property
     def cases(self) -> tuple[Case, ...]:
-        """The suite's cases."""
+        """The suite's cases, without contrasts."""
         return self.suite.cases
 
     @cached_property
@@ -127,7 +104,7 @@ class Outcomes:
 
     @cached_property
     def figures(self) -> Figures:
-        """What it does on the suite."""
+        """All figures on the suite."""
         return figures(self.cases, self.suite.contrasts, self.labels)
 
     @property
@@ -137,7 +114,7 @@ class Outcomes:
 
     @property
     def capabilities(self) -> dict[str, CapabilityFigures]:
-        """Failure rates of each capability, on all its cases, seeds and expansions."""
+        """The figures of each capability."""
         return self.figures.capabilities
 
     @property
@@ -151,20 +128,13 @@ class Outcomes:
 
     @property
     def label_counts(self) -> dict[Label, int]:
-        """How often the model gave each label to a case."""
+        """How many cases the model gave each label."""
         labels = self.labels[: len(self.cases)]
         return {label: int((labels == number).sum()) for number, label in enumerate(LABELS)}
 
     def pairs(self) -> Pairs:
-        """The cases with a contrast that it was asked."""
-        contrasts = self.suite.contrasts
-        own, others = pairs_of(self.cases, contrasts, CONTRAST)
-        wrong = failed_cases(contrasts, self.labels[len(self.cases) :])
-        return Pairs(
-            paired_cases(self.cases, contrasts),
-            contrasts_of_pairs(self.cases, contrasts),
-            ~(self.failed[own] | wrong[others]),
-        )
+        """The pairs of a case and its contrast that the model was asked."""
+        return pairs(self.cases, self.suite.contrasts, self.labels)
 
 
 def score(
@@ -188,86 +158,52 @@ def score(
             probabilities, a text-classification pipeline, a Trainer, a `LanguageModel`, a
             transformers model with ``tokenizer``, or the two as a pair.
         suite: what `load_suite` gives, or takes.
-        name: what results call the model; by default as it is named itself.
+        name: what results call the model; by default its own name.
         tokenizer: of a transformers model in memory.
-        classes: the names of all classes of the model behind a function, in its order; needed where
+        classes: the names of all classes of the model behind a function, in its order; needed if
             it gives numbers or probabilities without names.
         capabilities: ids in any case; None for all.
         kind: ``seed`` or ``expansion``; None for both.
-        limit: most cases of a capability; None for all.
+        limit: the most cases of a capability; None for all.
         label_map: what classes mean, such as ``{"LABEL_0": "negative", "LABEL_1": "positive"}``;
-            of a Trainer by default what its `CapabilityCallback` was given.
-        cache: keep what named models predict, so that scoring again costs nothing; in a file of
-            another place where one is given.
+            for a Trainer by default that of its `CapabilityCallback`.
+        cache: whether to keep what named models predict, so that scoring again costs nothing; or
+            the file to keep it in.
 
     Raises:
         ScoringError: model or suite cannot be used as they are; it says which, and what to do.
     """
     if label_map is None and hasattr(model, "callback_handler"):  # a Trainer
-        given = [getattr(each, "label_map", None) for each in model.callback_handler.callbacks]
-        label_map = next(filter(None, given), None)
+        callbacks = model.callback_handler.callbacks
+        maps = (getattr(callback, "label_map", None) for callback in callbacks)
+        label_map = next(filter(None, maps), None)
     part, selection = selected(load_suite(suite), capabilities, kind, limit)
-    classifier = as_classifier(model, tokenizer=tokenizer, classes=classes)
-    called = classifier.name if name is None else name
-    if called in BUILT_IN and (called != classifier.name or isinstance(classifier, Function)):
+    model = as_model(model, tokenizer=tokenizer, classes=classes)
+    shown_name = model.name if name is None else name
+    if shown_name in BUILT_IN and not (shown_name == model.name and model.revision):
         raise ScoringError(
-            f"name {called!r}: is a model that comes with s2lct", hint="pass another name="
+            f"name {shown_name!r}: is a model that comes with s2lct", hint="pass another name="
         )
-    file = cache_folder() / FILE if cache is True else cache or None
-    endpoint, probabilities = None, None
-    asks: LabelPrompt | None = getattr(classifier, "asks", None)
-    label_map = check_label_map(label_map)
     texts = [case.text for case in part.with_contrasts]
-    if isinstance(classifier, Function):
-        labels, label_rule = labels_of_predictions(
-            classifier.predict(texts), len(texts), classes=classifier.classes, label_map=label_map
-        )
-    elif isinstance(classifier, EndpointModel):
-        if label_map is not None:
-            raise ScoringError(
-                f"model {classifier.name}: answers in words, which no label map is for",
-                hint="leave it out: its label words say what its answers mean",
-            )
-        kept = _predictions(classifier, [], texts, file)
-        answers = {text: _ANSWER.validate_json(kept[text]) for text in texts}
-        meanings = [LABELS.index(label) for label in classifier.asks.classes]
-        words = classifier.asks.words
-        label_of_text = {text: label_of(of, words, meanings) for text, of in answers.items()}
-        labels = np.array([label_of_text[text] for text in texts], dtype=np.int64)
-        label_rule, endpoint = classifier.label_rule, classifier.use(answers.values())
-    else:
-        rule, label_map = rules.rule_and_map(
-            classifier.classes, model=classifier.name, label_map=label_map
-        )
-        found = probabilities_of(classifier, texts, file)
-        labels, label_rule = rule.labels(found), rule_in_words(rule, asks)
-        probabilities = rule.folded(found)
-    weights = _weights_of(classifier)
+    file = cache_folder() / FILE if cache is True else cache or None
+    predictions = model.predict(texts, check_label_map(label_map), file)
     answers_sha256 = ""
-    if not weights and endpoint is None:
-        answers_sha256 = fingerprint_of(
-            [[case.id for case in part.with_contrasts], labels.tolist()]
-        )
+    if not model.weights_sha256 and predictions.endpoint is None:
+        ids = [case.id for case in part.with_contrasts]
+        answers_sha256 = fingerprint_of([ids, predictions.labels.tolist()])
     record = ModelRecord(
-        name=called,
-        # A revision is one of the model that is called so.
-        revision=classifier.revision if called == classifier.name else "",
-        weights_sha256=weights,
+        name=shown_name,
+        # A revision belongs to the model's own name.
+        revision=model.revision if shown_name == model.name else "",
+        weights_sha256=model.weights_sha256,
         answers_sha256=answers_sha256,
-        label_rule=label_rule,
-        options=OptionsRecord.of(label_map, asks),
-        endpoint=endpoint,
-        **facts_of(classifier)._asdict(),
+        label_rule=predictions.label_rule,
+        options=OptionsRecord.of(predictions.label_map, model.prompt),
+        endpoint=predictions.endpoint,
+        **model.facts._asdict(),
     )
-    return replace(outcomes_of(record, part, labels, probabilities), selection=selection)
-
-
-def _weights_of(classifier: Any) -> str:
-    """SHA-256 of a model's weights, or what stands for them; empty where there are none here."""
-    known = getattr(classifier, "weights_sha256", None)
-    if known is None and isinstance(classifier, Network):
-        known = state_sha256(classifier.model)
-    return str(classifier.fingerprint if known is None else known)
+    outcomes = outcomes_of(record, part, predictions.labels, predictions.probabilities)
+    return replace(outcomes, selection=selection)
 
 
 def selected(
@@ -278,97 +214,26 @@ def selected(
 ) -> tuple[SuiteCases, SelectionRecord | None]:
     """Some of a suite's cases, and how they were chosen; see `SuiteCases.select`.
 
-    A suite that was a part before says itself no more of how it was chosen.
+    A suite that was a part before does not say any more how it was chosen.
     """
     part = suite.select(capabilities, kind, limit)
     if suite.partial:
         return part, None
     names = tuple(dict.fromkeys(case.capability for case in part.cases)) if capabilities else None
-    chosen = {"capabilities": names, "kind": kind, "limit": limit}
-    return part, SelectionRecord.model_validate(chosen)
+    return part, SelectionRecord.model_validate(
+        {"capabilities": names, "kind": kind, "limit": limit}
+    )
 
 
 def outcomes_of(
-    model: ModelRecord, suite: SuiteCases, labels: Labels, probabilities: rules.Array | None = None
+    model: ModelRecord, suite: SuiteCases, labels: Labels, probabilities: Array | None = None
 ) -> Outcomes:
-    """Outcomes on a suite whose contrasts may stand among its cases: they go behind them."""
+    """Outcomes on a suite whose contrasts may stand among its cases: they are moved behind them."""
     rows = suite.with_contrasts
     is_case = np.array([row.kind in KINDS for row in rows], dtype=bool)
     order = [*np.flatnonzero(is_case), *np.flatnonzero(~is_case)]
     ordered, cases = tuple(rows[number] for number in order), int(is_case.sum())
     suite = replace(suite, cases=ordered[:cases], contrasts=ordered[cases:])
-    probabilities = None if probabilities is None else probabilities[order]
-    return Outcomes(model, suite, labels[order], probabilities)
-
-
-def rule_in_words(rule: rules.LabelRule, asks: LabelPrompt | None) -> str:
-    """How answers became labels, as recorded with a result."""
-    return f"{rule}; {asks}" if asks else str(rule)
-
-
-# What models predict: equal texts are asked once, and every prediction is kept
-
-
-def probabilities_of(
-    model: Classifier, texts: Sequence[str], cache: Path | None = None
-) -> rules.Array:
-    """Probabilities of each text, shape (texts, classes), kept in the file ``cache``.
-
-    Raises:
-        ScoringError: the outputs cannot be used.
-    """
-    found = _predictions(model, list(model.classes), texts, cache)
-    rows = [np.frombuffer(found[text], dtype="<f8") for text in texts]
-    return np.array(rows).reshape(-1, len(model.classes))
-
-
-def _predictions(
-    model: Any, classes: list[str], texts: Sequence[str], cache: Path | None
-) -> dict[str, bytes]:
-    """What a model predicts of each text, as it is kept."""
-    if cache is None or not model.fingerprint:
-        return dict(_predicted(model, list(dict.fromkeys(texts))))
-    # What other code made of a model's outputs does not count; words of a server are kept as sent.
-    code = (
-        "" if isinstance(model, EndpointModel) else source_fingerprint("s2lct.leaderboard.models")
+    return Outcomes(
+        model, suite, labels[order], None if probabilities is None else probabilities[order]
     )
-    key_parts: list[Any] = [code, model.fingerprint, classes]
-    if not isinstance(model, EndpointModel):
-        facts = facts_of(model)
-        key_parts += [predicting_versions(), facts.device, facts.dtype]
-    key = fingerprint_of(key_parts)
-    ask = partial(_predicted, model)
-    with Cache(cache) as kept:
-        if not isinstance(model, EndpointModel):
-            return predictions(kept, key, texts, ask)
-
-        def holds(answer: bytes) -> bool:
-            return model.is_current(_ANSWER.validate_json(answer))
-
-        # An answer in words takes long, and may cost money: each is kept as it comes.
-        return predictions(kept, key, texts, ask, kept_at_once=1, holds=holds)
-
-
-def _predicted(model: Any, texts: Sequence[str]) -> Generator[tuple[str, bytes]]:
-    """Ask a model texts: each with its prediction, as they come."""
-    advance = bar(model.name, len(texts))
-    if isinstance(model, EndpointModel):
-        for number, answer in model.answers(texts):
-            yield texts[number], _ANSWER.dump_json(answer)
-            advance(1)
-        return
-    for numbers, batch in model.probabilities(texts) if texts else ():
-        if batch.shape != (len(numbers), len(model.classes)):
-            raise ScoringError(
-                f"model {model.name}: gave {batch.shape} for {len(numbers)} texts and "
-                f"{len(model.classes)} classes",
-                hint="give one row a text and one column a class",
-            )
-        if not np.isfinite(batch).all():
-            raise ScoringError(
-                f"model {model.name}: its output is not a number (NaN or infinite)",
-                hint="check the model's weights; in half precision try --dtype float32",
-            )
-        for number, row in zip(numbers, batch, strict=True):
-            yield texts[number], row.astype("<f8").tobytes()
-        advance(len(numbers))

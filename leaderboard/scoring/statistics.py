@@ -1,4 +1,4 @@
-"""Intervals of failure rates that count families of cases, and their bootstrap."""
+"""Intervals of failure rates that count families of cases, not cases."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Integers = npt.NDArray[np.int64]
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_MOST_KEPT = 32
+_MAX_KEPT = 32
 
 _Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
 
-class _Same:
-    """An argument that equals itself alone: telling a suite's cases by their content takes long."""
+class _ByIdentity:
+    """An argument that equals only itself: comparing a suite's cases by content takes long."""
 
     __slots__ = ("value",)
 
@@ -44,33 +44,34 @@ class _Same:
         return id(self.value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.value is other.value
+        return isinstance(other, _ByIdentity) and self.value is other.value
 
 
 def once_for_the_same_cases(function: Callable[P, R]) -> Callable[P, R]:
-    """Compute what follows from a suite's cases once for all its models; nobody may change it.
+    """Cache what follows from a suite's cases, for all its models; no caller may change it.
 
-    It is kept where all arguments are tuples or texts, which do not change, for the last few.
+    Results of the last few calls are kept, if all arguments are tuples or texts.
     """
 
-    @lru_cache(_MOST_KEPT)
-    def kept(*arguments: _Same) -> R:
-        return function(*(of.value for of in arguments))  # type: ignore[call-arg]
+    @lru_cache(_MAX_KEPT)
+    def cached(*arguments: _ByIdentity) -> R:
+        return function(*(argument.value for argument in arguments))  # type: ignore[call-arg]
 
     @wraps(function)
-    def asked(*arguments: P.args, **named: P.kwargs) -> R:
+    def wrapper(*arguments: P.args, **named: P.kwargs) -> R:
         if named or not all(isinstance(value, (tuple, str)) for value in arguments):
             return function(*arguments, **named)
-        return kept(*map(_Same, arguments))
+        return cached(*map(_ByIdentity, arguments))
 
-    return asked
+    return wrapper
 
 
 def family_counts(cases: Sequence[Case], failed: Failed | Floats) -> tuple[Floats, Floats]:
-    """Failures of each family, shape (families,) or (models, families), and its cases, (families,).
+    """Failures of each family, shape (…, families), and its number of cases, shape (families,).
 
-    ``failed`` says which cases fail, or what share of several answers to them, shape (cases,) or
-    (models, cases).
+    Args:
+        cases: the cases.
+        failed: which of them fail, or a share of several answers to each, shape (…, cases).
     """
     family = families_of(cases)
     families = int(family.max(initial=-1)) + 1
@@ -81,48 +82,17 @@ def family_counts(cases: Sequence[Case], failed: Failed | Floats) -> tuple[Float
 
 
 def resampled_rates(failures: Floats, cases: Floats, seed: int) -> Floats:
-    """Failure rates of bootstrap samples of whole families (Efron 1979; cluster bootstrap).
+    """Failure rates of bootstrap samples of whole families (Efron 1979), shape (RESAMPLES,).
 
-    Of the failures of each family, shape (families,) or (models, families), and its cases,
-    (families,); all models are given the same samples. Shape (RESAMPLES,) or (RESAMPLES, models).
+    Args:
+        failures: of each family, shape (families,).
+        cases: of each family, shape (families,).
+        seed: of the samples.
     """
     families = len(cases)
     rng = np.random.default_rng(seed)
     drawn = rng.multinomial(families, np.full(families, 1 / families), size=RESAMPLES)
-    # Whole numbers until the division: equal models get equal samples, to the last bit.
-    sums = drawn.astype(np.float64) @ failures.T
-    return np.asarray((sums.T / (drawn @ cases)).T)
-
-
-def resampled_means(cases: Sequence[Case], failed: Failed, seed: int) -> tuple[Floats, Floats]:
-    """Macro failure rates of models, and those of bootstrap samples of families across.
-
-    The samples are linear in how often a family is drawn: a capability of few families, of which a
-    sample may hold none, has a rate in each.
-
-    Args:
-        cases: of one capability or more, not empty.
-        failed: which of them each model fails, shape (models, cases).
-        seed: of the samples, which are the same for all models.
-
-    Returns:
-        Shapes (models,) and (RESAMPLES, models).
-    """
-    family = families_of(cases, across=True)
-    families = int(family.max()) + 1
-    capabilities = by_name(cases)
-    means = np.zeros(len(failed))
-    deviations = np.zeros(failed.shape)
-    for numbers in capabilities.values():
-        rates = failed[:, numbers].mean(axis=1)
-        means += rates / len(capabilities)
-        deviations[:, numbers] = failed[:, numbers] - rates[:, None]
-        deviations[:, numbers] /= len(numbers) * len(capabilities)
-    of_family = np.zeros((len(failed), families))
-    np.add.at(of_family.T, family, deviations.T)
-    rng = np.random.default_rng(seed)
-    drawn = rng.multinomial(families, np.full(families, 1 / families), size=RESAMPLES)
-    return means, means + drawn.astype(np.float64) @ of_family.T
+    return np.asarray((drawn @ failures) / (drawn @ cases))
 
 
 def interval(rates: Floats) -> tuple[float, float]:
@@ -133,10 +103,12 @@ def interval(rates: Floats) -> tuple[float, float]:
 
 
 class Evidence(NamedTuple):
-    """What cases tell of a failure rate, or of a mean of failure rates; arrays of one shape.
+    """What an interval of a failure rate is computed from; arrays of one shape.
 
-    The share that fails; a guess that is never 0 or 1, that share with one failing and one passing
-    family more; and the effective sample size, of how many independent cases it is worth.
+    Attributes:
+        share: of the cases that fail.
+        guess: the same with one failing and one passing family more, so that it is never 0 or 1.
+        size: the effective sample size: the number of independent cases that tell as much.
     """
 
     share: Floats
@@ -145,18 +117,22 @@ class Evidence(NamedTuple):
 
 
 def evidence(failures: Floats, cases: Floats) -> Evidence:
-    """What families tell of a failure rate, by failures (…, families) and cases (families,)."""
-    one = np.ones((len(cases), 1))
-    return Evidence(*(figure[..., 0] for figure in _evidence(failures, cases, one)))
+    """The evidence on one failure rate.
+
+    Args:
+        failures: of each family, shape (…, families).
+        cases: of each family, shape (families,).
+    """
+    all_in_one = np.ones((len(cases), 1))
+    return Evidence(*(figure[..., 0] for figure in _evidence(failures, cases, all_in_one)))
 
 
 def _evidence(failures: Floats, cases: Floats, belongs: Floats) -> Evidence:
-    """The same of each capability, (…, capabilities); ``belongs`` is 1 where a family is of it.
+    """The same for each capability; ``belongs`` is 1 where a family is of it.
 
-    Where no case fails, or all, or few, families say nothing of how alike their cases are, and a
-    bootstrap is left without spread. So the effective sample size comes from the families and two
-    more of mean size, one that fails and one that passes: cases count as families until the
-    families show otherwise.
+    Where hardly any or nearly all cases fail, families do not show how alike their cases are. So
+    the effective sample size is computed with two more families of mean size, one that fails and
+    one that passes: cases count as whole families until the families show otherwise.
     """
     families, total = belongs.sum(axis=0), cases @ belongs
     mean = total / families
@@ -175,9 +151,9 @@ class Families:
 
     Attributes:
         names: of the capabilities.
-        capability: the number of each case's capability.
-        family: the number of each case's family within its capability.
-        across: the number of each case's family across capabilities.
+        capability: of each case, the number of its capability.
+        family: of each case, the number of its family within the capability.
+        across: of each case, the number of its family across capabilities.
     """
 
     names: list[str]
@@ -216,15 +192,18 @@ class Families:
         """How many cases each family across capabilities has."""
         return np.bincount(self.across).astype(np.float64)
 
-    def count(self, some: Failed | Integers) -> Integers:
-        """How many of some cases each capability has."""
-        return np.bincount(self.capability[some], minlength=len(self.names))
+    def count(self, chosen: Failed | Integers) -> Integers:
+        """How many of the chosen cases each capability has."""
+        return np.bincount(self.capability[chosen], minlength=len(self.names))
 
-    def restricted_to(self, some: Failed) -> Families:
-        """The families of some of the cases, of which there is at least one."""
-        present, capability = np.unique(self.capability[some], return_inverse=True)
-        numbers = (np.unique(of[some], return_inverse=True)[1] for of in (self.family, self.across))
-        return Families([self.names[number] for number in present], capability, *numbers)
+    def restricted_to(self, chosen: Failed) -> Families:
+        """The families of the chosen cases."""
+        present, capability = np.unique(self.capability[chosen], return_inverse=True)
+        family, across = (
+            np.unique(numbers[chosen], return_inverse=True)[1]
+            for numbers in (self.family, self.across)
+        )
+        return Families([self.names[number] for number in present], capability, family, across)
 
 
 @once_for_the_same_cases
@@ -236,45 +215,46 @@ def families(cases: Sequence[Case]) -> Families:
     return Families(names, capability, families_of(cases), families_of(cases, across=True))
 
 
-def micro_evidence(of: Families, failed: Failed) -> Evidence:
-    """What cases tell of the share of them all that fails, shape (cases,)."""
-    return evidence(np.bincount(of.across, failed).astype(np.float64), of.cases_across)
+def micro_evidence(groups: Families, failed: Failed) -> Evidence:
+    """The evidence on the share of all cases that fails; see `mean_evidence`."""
+    return evidence(np.bincount(groups.across, failed).astype(np.float64), groups.cases_across)
 
 
-def mean_evidence(of: Families, failed: Failed) -> tuple[Evidence, Evidence]:
-    """What cases tell of the mean of their capabilities' failure rates, and of each of these.
+def mean_evidence(groups: Families, failed: Failed) -> tuple[Evidence, Evidence]:
+    """The evidence on the mean of the capabilities' failure rates, and on each of these.
 
     The variance of the mean is that of independent capabilities, and the covariance of those that
     share families: one corpus sentence often serves several. It is never below what it would be if
     no two cases were alike.
 
     Args:
-        of: the families of the cases, of one capability or more.
-        failed: which of them fail, shape (cases,).
+        groups: the families of the cases, of one capability or more.
+        failed: which of the cases fail, shape (cases,).
 
     Returns:
         Figures of no shape, and of shape (capabilities,).
     """
-    failures = np.bincount(of.family, failed).astype(np.float64)
-    each = _evidence(failures, of.cases, of.belongs)
-    share, guess, size = each
-    of_family = (failures - of.belongs @ guess * of.cases) / (of.belongs @ of.sizes)
-    together = np.bincount(of.family_across, of_family)
-    spread = (guess * (1 - guess) / size).sum() + (together**2).sum() - (of_family**2).sum()
-    least = (guess * (1 - guess) / of.sizes).sum()
+    failures = np.bincount(groups.family, failed).astype(np.float64)
+    of_capability = _evidence(failures, groups.cases, groups.belongs)
+    share, guess, size = of_capability
+    deviation = failures - groups.belongs @ guess * groups.cases
+    deviation = deviation / (groups.belongs @ groups.sizes)
+    across = np.bincount(groups.family_across, deviation)
+    variance = (guess * (1 - guess) / size).sum() + (across**2).sum() - (deviation**2).sum()
+    least_variance = (guess * (1 - guess) / groups.sizes).sum()
     mean = np.asarray(guess.mean())
-    mean_size = mean * (1 - mean) * len(guess) ** 2 / np.maximum(spread, least)
-    return Evidence(np.asarray(share.mean()), mean, np.asarray(mean_size)), each
+    mean_size = mean * (1 - mean) * len(guess) ** 2 / np.maximum(variance, least_variance)
+    return Evidence(np.asarray(share.mean()), mean, np.asarray(mean_size)), of_capability
 
 
-def intervals(known: Evidence) -> tuple[Floats, Floats]:
+def intervals(evidence: Evidence) -> tuple[Floats, Floats]:
     """Lower and upper bounds of Wilson's score interval (1927) at the effective sample size.
 
-    Every share lies between its own. It holds its level best for proportions from clusters and
-    strata, small and large ones (Dean and Pagano 2015, Journal of Survey Statistics and
-    Methodology 3; Franco, Little, Louis and Slud 2019, ibid. 7).
+    Of proportions from clusters and strata it covers small and large ones best (Dean and Pagano
+    2015, Journal of Survey Statistics and Methodology 3; Franco, Little, Louis and Slud 2019,
+    ibid. 7).
     """
-    share, _, size = known
+    share, _, size = evidence
     centre = (share + _Z**2 / (2 * size)) / (1 + _Z**2 / size)
     half = np.sqrt(share * (1 - share) / size + (_Z / (2 * size)) ** 2) * _Z / (1 + _Z**2 / size)
     return (
@@ -285,7 +265,7 @@ def intervals(known: Evidence) -> tuple[Floats, Floats]:
 
 @once_for_the_same_cases
 def by_name(cases: Sequence[Case]) -> dict[str, list[int]]:
-    """Numbers of the cases of each capability, in the order of the cases."""
+    """The numbers of the cases of each capability, in the order of the cases."""
     numbers: dict[str, list[int]] = {}
     for number, case in enumerate(cases):
         numbers.setdefault(case.capability, []).append(number)

@@ -19,7 +19,7 @@ from s2lct.files import check_output_folder, write_bytes
 from s2lct.hub_calls import is_hub_id
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.text_answers import PREDICTED
-from s2lct.leaderboard.models.record import BUILT_IN, OBTAINED, ModelRecord, stands_apart
+from s2lct.leaderboard.models.record import BUILT_IN, OBTAINED, ModelRecord
 from s2lct.leaderboard.results.comparison import LEVEL, TEST_WORDS
 from s2lct.leaderboard.results.hub import public_suite_name
 from s2lct.leaderboard.results.shown_names import ShownNames, look_alikes
@@ -144,7 +144,7 @@ def _model_row(standing: Standing) -> dict[str, Any]:
         "rank_high": standing.rank[1],
         "model": model.name,
         "revision": model.revision,
-        "options": stands_apart(model) or None,
+        "options": model.unusual_options or None,
         **_overall_columns(overall),
         "chance_corrected": overall.chance_corrected,
     }
