@@ -24,6 +24,7 @@ from threading import local
 from typing import Any, Generic, Protocol, TypeVar
 
 from s2lct.errors import BuildError
+from s2lct.hub_calls import reason_of
 
 Worker = TypeVar("Worker")
 AnyWorker = TypeVar("AnyWorker", covariant=True)
@@ -145,7 +146,7 @@ class RayEngine(Generic[Worker]):
             raise error.cause from error
         except errors.RayError as error:
             raise BuildError(
-                f"the Ray cluster failed ({type(error).__name__}: {_first_line(error)})",
+                f"the Ray cluster failed ({reason_of(error)})",
                 hint="check `ray status`, and the room in memory and on disk there; the same "
                 "command goes on where this one stopped",
             ) from error
@@ -205,45 +206,33 @@ def ray_cluster() -> Iterator[None]:
 
 
 def _connect(ray: Any, folder: str) -> None:
-    quiet = {"log_to_driver": False, "logging_level": "CRITICAL"}
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "CRITICAL"}
     address = os.environ.get("RAY_ADDRESS")
     try:
         if not address:
-            own_cluster = {
-                "address": "local",
-                "include_dashboard": False,
-                "object_store_memory": RAY_OBJECT_STORE_BYTES,
-                "_temp_dir": folder,
-            }
-            ray.init(**own_cluster, **quiet)
+            options |= {"include_dashboard": False, "object_store_memory": RAY_OBJECT_STORE_BYTES}
+            ray.init(address="local", _temp_dir=folder, **options)
             return
         if address != "auto":
             # Where nobody listens Ray itself tries for minutes, and then ends the process.
             host, _, port = address.rpartition(":")
             socket.create_connection((host.strip("[]"), int(port)), RAY_CONNECT_SECONDS).close()
-        ray.init(address=address, **quiet)
+        ray.init(address=address, **options)
     except Exception as error:
         if not address:
             raise BuildError(
-                f"no Ray cluster can be started on this machine ({_first_line(error)})",
+                f"no Ray cluster can be started on this machine ({reason_of(error)})",
                 hint="make room on disk and in memory, or leave --engine ray out",
             ) from error
         raise BuildError(
-            f"RAY_ADDRESS {address}: no Ray cluster can be used there ({_first_line(error)})",
+            f"RAY_ADDRESS {address}: no Ray cluster can be used there ({reason_of(error)})",
             hint="run `ray status` on this machine, which must be a node of the cluster; set "
             "RAY_ADDRESS to its HOST:PORT or to auto, or unset it to use this machine alone",
         ) from error
 
 
-def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
-
-
 def two_at_a_time(function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
-    """The result of each item, in order: one applies rules while another waits for a model.
-
-    Where one fails, or the command is interrupted, those that have not begun never do.
-    """
+    """The result of each item, in order; if one fails, those that have not begun never do."""
     pool = ThreadPoolExecutor(2, "s2lct-work")
     try:
         yield from pool.map(function, items)
@@ -258,8 +247,7 @@ _THIS_THREAD = local()
 def _torch_pool() -> tuple[ThreadPoolExecutor, int]:
     """As many threads as torch would use, and their number; each computes alone.
 
-    A small network gains little from several threads on one batch, and how many threads share a
-    matrix product changes the last bits of what comes out.
+    How many threads share a matrix product changes the last bits of what comes out.
     """
     import torch
 
