@@ -172,7 +172,7 @@ def compare(
     """
     if not cases:
         return {}
-    numbers_of, both = statistics.by_name(cases), np.stack([first, second])
+    numbers_of, both = statistics.numbers_by_capability(cases), np.stack([first, second])
     (p_values,), (differences,) = pair_tests(cases, numbers_of.values(), both, np.array([[0], [1]]))
     adjusted = holm(p_values)
     comparisons: dict[str, Comparison] = {}
@@ -209,7 +209,7 @@ def _compare_means(
     A case weighs by how few its capability has; weights are rounded to a hundredth of the least.
     So the difference is that of the means, not that of the numbers of cases that fail.
     """
-    numbers_of = statistics.by_name(cases)
+    numbers_of = statistics.numbers_by_capability(cases)
     largest = max(map(len, numbers_of.values()))
     weights = np.zeros(len(cases))
     for numbers in numbers_of.values():
@@ -241,7 +241,7 @@ def detectable(cases: Sequence[Case], failed: statistics.Failed) -> dict[str, fl
         failed: which of them a model fails.
     """
     families = statistics.families(cases)
-    mean, of_capability = statistics.mean_evidence(families, failed)
+    mean, of_capability = statistics.macro_evidence(families, failed)
     changes = _detectable_change(of_capability, LEVEL / len(families.names))
     by_name = dict(zip(families.names, changes.tolist(), strict=True))
     return {MEAN: float(_detectable_change(mean, LEVEL)), **by_name}

@@ -26,7 +26,7 @@ from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
 from s2lct.leaderboard.results.record import FORMAT, MAX_NAME_LENGTH, Result, model_identity
 from s2lct.leaderboard.scoring import score
 from s2lct.leaderboard.scoring.figures import flipping_words, references
-from s2lct.leaderboard.scoring.statistics import Integers, once_for_the_same_cases
+from s2lct.leaderboard.scoring.statistics import Integers, cached_by_identity
 from s2lct.plain_text import listed, plain
 from s2lct.suite.cases import INSTALLED, Case, SuiteCases, installed_folder, load_suite
 
@@ -223,7 +223,7 @@ def read_outcomes(path: Path, result: Result, suite: SuiteCases) -> score.Outcom
     return score.Outcomes(result.model, part, labels, probabilities)
 
 
-@once_for_the_same_cases
+@cached_by_identity
 def _ids(cases: Sequence[Case], contrasts: Sequence[Case]) -> pa.Array:
     import pyarrow as pa
 

@@ -60,7 +60,7 @@ class SuiteStandings(ShortRepr):
     @property
     def capabilities(self) -> list[str]:
         """The suite's capabilities, by number."""
-        return sorted(statistics.by_name(self.suite.cases), key=natural_order)
+        return sorted(statistics.numbers_by_capability(self.suite.cases), key=natural_order)
 
     @property
     def references(self) -> dict[str, Reference]:
@@ -231,7 +231,7 @@ def pairwise_tests(board: SuiteStandings, *, consistency: bool = False) -> PairT
     """
     scored = [standing.scored for standing in board.standings[:MAX_TESTED_MODELS]]
     cases, failed = _failed_cases(board.suite, scored, consistency=consistency)
-    of_name = statistics.by_name(cases)
+    of_name = statistics.numbers_by_capability(cases)
     names = sorted(of_name, key=natural_order)
     if len(scored) < 2 or not names:
         return PairTests(names, np.ones((0, len(names))), [])
@@ -256,7 +256,7 @@ def rank_ranges(cases: Sequence[Case], failed: statistics.Failed) -> npt.NDArray
         cases: of one capability or more, not empty.
         failed: which of them each model fails, shape (models, cases).
     """
-    capabilities = statistics.by_name(cases)
+    capabilities = statistics.numbers_by_capability(cases)
     weights = np.zeros(len(cases))
     for numbers in capabilities.values():
         weights[numbers] = 1 / (len(numbers) * len(capabilities))

@@ -25,12 +25,12 @@ from s2lct.leaderboard.scoring.statistics import (
     Failed,
     Families,
     Integers,
-    by_name,
+    cached_by_identity,
     families,
     intervals,
-    mean_evidence,
+    macro_evidence,
     micro_evidence,
-    once_for_the_same_cases,
+    numbers_by_capability,
 )
 from s2lct.suite.cases import Case
 from s2lct.suite.tables import CONTRAST, KINDS
@@ -236,14 +236,14 @@ def failed_cases(cases: Sequence[Case], labels: _Ids) -> Failed:
     return np.asarray(~_passing(cases)[np.arange(len(cases)), labels])
 
 
-@once_for_the_same_cases
+@cached_by_identity
 def _passing(cases: Sequence[Case]) -> npt.NDArray[np.bool_]:
     """Which answers pass each case, shape (cases, answers)."""
     table = [[label in case.passes for label in range(ANSWER_IDS)] for case in cases]
     return np.array(table, dtype=bool).reshape(-1, ANSWER_IDS)
 
 
-@once_for_the_same_cases
+@cached_by_identity
 def pairs_of(
     cases: Sequence[Case], derived: Sequence[Case], kind: str
 ) -> tuple[Integers, Integers]:
@@ -275,7 +275,7 @@ def pairs(cases: Sequence[Case], contrasts: Sequence[Case], labels: _Ids) -> Pai
     return Pairs(*_paired(cases, contrasts), ~(failed[own] | contrast_failed[opposite]))
 
 
-@once_for_the_same_cases
+@cached_by_identity
 def _paired(
     cases: Sequence[Case], contrasts: Sequence[Case]
 ) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
@@ -283,7 +283,7 @@ def _paired(
     return tuple(cases[n] for n in own), tuple(contrasts[n] for n in opposite)
 
 
-@once_for_the_same_cases
+@cached_by_identity
 def _cases_of_kind(cases: Sequence[Case], kind: str) -> tuple[Integers, tuple[Case, ...]]:
     """The numbers of the cases of a kind, and these cases."""
     numbers = [number for number, case in enumerate(cases) if case.kind == kind]
@@ -342,7 +342,7 @@ def rates(groups: Families, failed: Failed) -> tuple[OverallRate, dict[str, Rate
     """
     if not len(failed):
         return _NO_OVERALL_RATE, {}
-    macro, of_capability = mean_evidence(groups, failed)
+    macro, of_capability = macro_evidence(groups, failed)
     micro = micro_evidence(groups, failed)
     overall = OverallRate(
         macro=float(macro.share),
@@ -385,7 +385,7 @@ def _unanswered(cases: Sequence[Case], labels: _Ids, failed: Failed) -> dict[str
     if is_label.any():
         answered["overall"] = overall
     fields: dict[str, dict[str, Any]] = {}
-    for name, numbers in {"overall": [*range(len(cases))], **by_name(cases)}.items():
+    for name, numbers in {"overall": [*range(len(cases))], **numbers_by_capability(cases)}.items():
         refusals = int((labels[numbers] == REFUSED).sum())
         unreadable = int((labels[numbers] == UNREADABLE).sum())
         if refusals + unreadable:
@@ -394,7 +394,7 @@ def _unanswered(cases: Sequence[Case], labels: _Ids, failed: Failed) -> dict[str
     return fields
 
 
-@once_for_the_same_cases
+@cached_by_identity
 def references(cases: Sequence[Case], contrasts: Sequence[Case] = ()) -> dict[str, Reference]:
     """The figures of the constant answers, ``always-negative`` …, and of random answers.
 
@@ -415,7 +415,7 @@ def _reference(
 ) -> Reference:
     """The figures of an answer that is expected to fail each case and contrast at these rates."""
     capabilities: dict[str, dict[str, float]] = {}
-    for capability, numbers in by_name(cases).items():
+    for capability, numbers in numbers_by_capability(cases).items():
         of_kind: dict[str, list[float]] = {"all": [], "seed": [], "expansion": []}
         for number in numbers:
             of_kind["all"].append(expected[number])
@@ -427,7 +427,7 @@ def _reference(
         for case, contrast in zip(own, opposite, strict=True)
     ]
     shares: list[float] = []
-    for capability, numbers in by_name([cases[number] for number in own]).items():
+    for capability, numbers in numbers_by_capability([cases[number] for number in own]).items():
         shares.append(_mean([right[number] for number in numbers]))
         capabilities[capability]["consistency"] = shares[-1]
     return Reference(
@@ -490,7 +490,7 @@ def flipping_words(cases: Sequence[Case], failed: Failed) -> tuple[FlippingWord,
     )
 
 
-@once_for_the_same_cases
+@cached_by_identity
 def _insertions(cases: Sequence[Case]) -> tuple[list[str], Integers, Integers]:
     """All inserted words; and for each insertion the number of its word, and of its pair."""
     _, expansions = pairs_of(cases, cases, "expansion")

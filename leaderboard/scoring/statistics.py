@@ -47,7 +47,7 @@ class _ByIdentity:
         return isinstance(other, _ByIdentity) and self.value is other.value
 
 
-def once_for_the_same_cases(function: Callable[P, R]) -> Callable[P, R]:
+def cached_by_identity(function: Callable[P, R]) -> Callable[P, R]:
     """Cache what follows from a suite's cases, for all its models; no caller may change it.
 
     Results of the last few calls are kept, if all arguments are tuples or texts.
@@ -127,18 +127,18 @@ def evidence(failures: Floats, cases: Floats) -> Evidence:
     return Evidence(*(figure[..., 0] for figure in _evidence(failures, cases, all_in_one)))
 
 
-def _evidence(failures: Floats, cases: Floats, belongs: Floats) -> Evidence:
-    """The same for each capability; ``belongs`` is 1 where a family is of it.
+def _evidence(failures: Floats, cases: Floats, is_in_capability: Floats) -> Evidence:
+    """The same for each capability; ``is_in_capability`` is 1 where a family is of it.
 
     Where hardly any or nearly all cases fail, families do not show how alike their cases are. So
     the effective sample size is computed with two more families of mean size, one that fails and
     one that passes: cases count as whole families until the families show otherwise.
     """
-    families, total = belongs.sum(axis=0), cases @ belongs
+    families, total = is_in_capability.sum(axis=0), cases @ is_in_capability
     mean = total / families
-    failing = failures @ belongs
+    failing = failures @ is_in_capability
     guess = (failing + mean) / (total + 2 * mean)
-    squares = (failures - guess @ belongs.T * cases) ** 2 @ belongs
+    squares = (failures - guess @ is_in_capability.T * cases) ** 2 @ is_in_capability
     squares = squares + mean**2 * (guess**2 + (1 - guess) ** 2)
     variance = squares * (families + 2) / (families + 1) / (total + 2 * mean) ** 2
     size = guess * (1 - guess) / variance * total / (total + 2 * mean)
@@ -172,7 +172,7 @@ class Families:
         return np.unique(self.family, return_index=True)[1]
 
     @cached_property
-    def belongs(self) -> Floats:
+    def is_in_capability(self) -> Floats:
         """1 where a family is of a capability, shape (families, capabilities)."""
         capability = self.capability[self._first]
         return np.asarray(capability[:, None] == np.arange(len(self.names)), dtype=np.float64)
@@ -206,21 +206,21 @@ class Families:
         return Families([self.names[number] for number in present], capability, family, across)
 
 
-@once_for_the_same_cases
+@cached_by_identity
 def families(cases: Sequence[Case]) -> Families:
     """The families of cases."""
-    names = list(by_name(cases))
+    names = list(numbers_by_capability(cases))
     number_of = {name: number for number, name in enumerate(names)}
     capability = np.array([number_of[case.capability] for case in cases], dtype=np.int64)
     return Families(names, capability, families_of(cases), families_of(cases, across=True))
 
 
 def micro_evidence(groups: Families, failed: Failed) -> Evidence:
-    """The evidence on the share of all cases that fails; see `mean_evidence`."""
+    """The evidence on the share of all cases that fails; see `macro_evidence`."""
     return evidence(np.bincount(groups.across, failed).astype(np.float64), groups.cases_across)
 
 
-def mean_evidence(groups: Families, failed: Failed) -> tuple[Evidence, Evidence]:
+def macro_evidence(groups: Families, failed: Failed) -> tuple[Evidence, Evidence]:
     """The evidence on the mean of the capabilities' failure rates, and on each of these.
 
     The variance of the mean is that of independent capabilities, and the covariance of those that
@@ -235,10 +235,10 @@ def mean_evidence(groups: Families, failed: Failed) -> tuple[Evidence, Evidence]
         Figures of no shape, and of shape (capabilities,).
     """
     failures = np.bincount(groups.family, failed).astype(np.float64)
-    of_capability = _evidence(failures, groups.cases, groups.belongs)
+    of_capability = _evidence(failures, groups.cases, groups.is_in_capability)
     share, guess, size = of_capability
-    deviation = failures - groups.belongs @ guess * groups.cases
-    deviation = deviation / (groups.belongs @ groups.sizes)
+    deviation = failures - groups.is_in_capability @ guess * groups.cases
+    deviation = deviation / (groups.is_in_capability @ groups.sizes)
     across = np.bincount(groups.family_across, deviation)
     variance = (guess * (1 - guess) / size).sum() + (across**2).sum() - (deviation**2).sum()
     least_variance = (guess * (1 - guess) / groups.sizes).sum()
@@ -263,8 +263,8 @@ def intervals(evidence: Evidence) -> tuple[Floats, Floats]:
     )
 
 
-@once_for_the_same_cases
-def by_name(cases: Sequence[Case]) -> dict[str, list[int]]:
+@cached_by_identity
+def numbers_by_capability(cases: Sequence[Case]) -> dict[str, list[int]]:
     """The numbers of the cases of each capability, in the order of the cases."""
     numbers: dict[str, list[int]] = {}
     for number, case in enumerate(cases):
