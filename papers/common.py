@@ -79,14 +79,9 @@ def print_table(
     *,
     digits: int = 1,
 ) -> None:
-    """Print a Markdown table with its title above and notes below.
+    """Print a Markdown table with its title above and paragraphs of notes below.
 
-    Args:
-        title: what the table shows.
-        columns: the heads.
-        rows: one cell a column; None leaves a cell empty.
-        notes: paragraphs that say what was measured and how to read it.
-        digits: of decimal numbers, behind the point.
+    None leaves a cell empty; decimal numbers have so many digits behind the point.
     """
 
     def shown(cell: Cell) -> str:
@@ -111,16 +106,10 @@ def cached(
 ) -> T:
     """What a script computes of a model, looked up where an earlier run computed it.
 
-    Args:
-        model_fingerprint: of the model; nothing is kept of a model without one.
-        script: the script's ``__file__``, which decides the result as well.
-        inputs: everything else that decides it, as JSON.
-        kind: the type of the result.
-        compute: makes it.
+    It depends on the model, the script (its ``__file__``) and the inputs (JSON), and has a type.
     """
     code = [Path(file).read_text(encoding="utf-8") for file in (__file__, script)]
-    key = fingerprint_of([code, inputs])
-    return kept(model_fingerprint, key, TypeAdapter(kind), compute)
+    return kept(model_fingerprint, [code, inputs], TypeAdapter(kind), compute)
 
 
 def random_families(suite: SuiteCases, limit: int | None, seed: int) -> SuiteCases:
@@ -159,11 +148,6 @@ def checklist_suite(
         cases += rows[:limit]
     fingerprint = fingerprint_of([[case.id, case.text, case.label] for case in cases])
     return SuiteCases("CheckList", "", fingerprint, tuple(cases))
-
-
-def suite_in_words(suite: SuiteCases) -> str:
-    """The last part of a suite's name, with its version."""
-    return f"{Path(suite.name).name} {suite.version}".strip()
 
 
 @dataclass(frozen=True)

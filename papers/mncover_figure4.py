@@ -76,11 +76,7 @@ def main(
 
 
 def transformed(transformation: str, texts: Iterable[Text], seed: int) -> list[str]:
-    """What a transformation makes of texts, without those that it leaves as they are.
-
-    Raises:
-        AnalysisError: they are pairs.
-    """
+    """What a transformation makes of texts, without those that it leaves as they are."""
     changed: dict[str, None] = {}
     for text in texts:
         if not isinstance(text, str):

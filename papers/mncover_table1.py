@@ -181,9 +181,6 @@ def try_test(
     """Go through a test's cases in order; each adds to coverage what it covers.
 
     A model of sentiment is read by its label rule; of pairs, the class itself is the label.
-
-    Raises:
-        AnalysisError: a case expects a class that the model lacks.
     """
     texts = [text for text, _ in test.cases]
     states = {name: criterion.copy() for name, criterion in start.items()}
@@ -219,18 +216,11 @@ def try_test(
 def filtered(
     increments: Sequence[float], failed: Sequence[bool], whole: int, seed: Sequence[int]
 ) -> list[common.Cell]:
-    """A metric's cells of a test, percentages but for the count of cases that raise coverage.
+    """A metric's cells of a test, from each tried case's increment and failure.
 
-    Args:
-        increments: by how much each tried case raises coverage.
-        failed: whether each fails.
-        whole: cases of the test, tried or not.
-        seed: of the shuffles.
-
-    Returns:
-        Maximum and mean failure rate over the subsets at the ten deciles, the same by chance, how
-        many cases raise coverage, and how much smaller the first subset is than the cases tried
-        and than the whole test.
+    Maximum and mean failure rate over the subsets at the ten deciles, the same by chance, how many
+    cases raise coverage, and how much smaller the first subset is than the cases tried and than the
+    ``whole`` test; in percent but for the count.
     """
     raised, fails = np.array(increments), np.array(failed)
     raising = raised[raised > 0]

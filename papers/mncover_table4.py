@@ -82,10 +82,7 @@ def accuracies(
     test: Sequence[Sentence],
     seeds: Sequence[int],
 ) -> dict[str, list[float]]:
-    """Accuracy on the test sentences by training set, a value a seed.
-
-    The model is trained on each set from its weights; all sentences have labels that it knows.
-    """
+    """Accuracy on the test sentences, a value a seed, after training on each set."""
     texts, labels = [s.text for s in test], [LABELS.index(s.label) for s in test]
     advance = bar("training", len(training_sets) * len(seeds))
     by_set: dict[str, list[float]] = {name: [] for name in training_sets}

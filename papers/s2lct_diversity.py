@@ -1,7 +1,4 @@
-"""RQ3 of S²LCT: self-BLEU and distinct productions of as many S²LCT and CheckList cases.
-
-No draft prints these figures; one says that S²LCT's cases are more diverse than CheckList's.
-"""
+"""RQ3 of S²LCT: self-BLEU and distinct productions of as many S²LCT and CheckList cases."""
 
 from __future__ import annotations
 
@@ -32,10 +29,9 @@ def main(
     ]
     notes = [
         "Of each source as many cases as the suite has in the group. Self-BLEU: BLEU (0 to 100) of "
-        "a case against all others, less is more diverse; from and to: "
-        "of the suite a 95 % bootstrap interval, else the least and greatest of several random "
-        "samples. Productions: distinct ones of the parses "
-        "above the parts of speech.",
+        "a case against all others, less is more diverse; from and to: of the suite a 95 % "
+        "bootstrap interval, else the least and greatest of several random samples. Productions: "
+        "distinct ones of the parses above the parts of speech.",
         "No draft of the paper prints these figures: it says that its cases are more diverse than "
         "CheckList's; an older draft says so by similarities between cases, of an unnamed measure.",
     ]

@@ -1,7 +1,4 @@
-"""RQ4 of S²LCT: the words that hold failures, capability by capability.
-
-The paper gives the procedure and equation 5; its section of results is empty.
-"""
+"""RQ4 of S²LCT: the words that hold failures, capability by capability."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Figure 4 of S²LCT: BoundCov and SActCov of equally many S²LCT and CheckList cases as they grow.
-
-The paper prints curves without numbers, and says that S²LCT is above CheckList in all six plots.
-"""
+"""Figure 4 of S²LCT: coverage of equally many S²LCT and CheckList cases as they grow."""
 
 from __future__ import annotations
 
@@ -66,7 +63,7 @@ def main(
                 triples = zip(figures.mean(axis=0), low, high, strict=True)
                 rows.append([name, source, size, *(float(v) for triple in triples for v in triple)])
     notes = [
-        f"Suite {common.suite_in_words(cases)}, {most:,} random cases of each; means of "
+        f"Suite {cases.name} {cases.version}, {most:,} random cases of each; means of "
         f"{RANDOM_ORDERS} random orders, and where 95 % of these lie. Neurons are the outputs of "
         f"the encoder's layers, at any token. Bounds are set by {len(bounds):,} sentences of the "
         "reference corpus; random sentences are others of it.",

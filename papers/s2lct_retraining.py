@@ -52,6 +52,8 @@ def main(
     marked = [replace(case, capability=case.capability + CHECKLIST_MARK) for case in others.cases]
     fingerprint = fingerprint_of([cases.fingerprint, len(cases.cases), others.fingerprint])
     both = replace(cases, cases=(*cases.cases, *marked), contrasts=(), fingerprint=fingerprint)
+    target_of = {name: name + CHECKLIST_MARK for name in cases.capabilities}
+    target_of |= {target: name for name, target in target_of.items()}
     options = TrainOptions()
     rows: list[tuple[common.Cell, ...]] = []
     notes: list[str] = []
@@ -61,12 +63,7 @@ def main(
         )
         retrainer = Retrainer(model_with_labels, both, None, options)
         for training in retrainer.matrix({name: (name,) for name in both.capabilities}).trainings:
-            source = training.name
-            target = (
-                source.removesuffix(CHECKLIST_MARK)
-                if source.endswith(CHECKLIST_MARK)
-                else source + CHECKLIST_MARK
-            )
+            source, target = training.name, target_of[training.name]
             if training.problem:
                 notes.append(f"{name}, trained on {source}: {training.problem}")
             elif change := training.changes.get(target):

@@ -1,8 +1,4 @@
-"""Table 2 of S²LCT: label consistency and relevancy of seeds and expansions, by annotators.
-
-The paper's table is in none of its drafts. Their text says: label consistency over 0.8, high
-relevancy, and no difference between seeds and expansions in either.
-"""
+"""Table 2 of S²LCT: label consistency and relevancy of seeds and expansions, by annotators."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 import common
 
@@ -16,45 +16,23 @@ COLUMNS = (
     *("pass-to-fail", "fail-to-pass", "CheckList cases", "CheckList fails %"),
 )
 ALL = "all"
-# In the same columns. Of all capabilities: the sums, which the paper does not print.
-PRINTED: tuple[tuple[common.Cell, ...], ...] = (
-    ("LC1", "paper: BERT", 19, 210, 78.95, 86.67, 19, None, 1716, 77.51),
-    ("LC1", "paper: RoBERTa", 19, 210, 89.47, 76.19, 9, None, 1716, 81.06),
-    ("LC1", "paper: DistilBERT", 19, 210, 100.0, 94.29, 0, None, 1716, 96.79),
-    ("LC2", "paper: BERT", 50, 394, 4.0, 4.31, 4, None, 8658, 0.3),
-    ("LC2", "paper: RoBERTa", 50, 394, 4.0, 4.82, 5, None, 8658, 1.61),
-    ("LC2", "paper: DistilBERT", 50, 394, 2.0, 2.79, 8, None, 8658, 1.44),
-    ("LC3", "paper: BERT", 50, None, 24.0, None, None, None, 8000, 21.0),
-    ("LC3", "paper: RoBERTa", 50, None, 56.0, None, None, None, 8000, 10.36),
-    ("LC3", "paper: DistilBERT", 50, None, 78.0, None, None, None, 8000, 31.65),
-    ("LC4", "paper: BERT", 50, 1784, 92.0, 94.17, 49, None, 6786, 11.77),
-    ("LC4", "paper: RoBERTa", 50, 1784, 82.0, 86.15, 64, None, 6786, 3.21),
-    ("LC4", "paper: DistilBERT", 50, 1784, 88.0, 88.51, 26, None, 6786, 10.82),
-    ("LC5", "paper: BERT", 26, 1009, 92.31, 92.37, 62, None, 2496, 97.24),
-    ("LC5", "paper: RoBERTa", 26, 1009, 92.31, 93.06, 38, None, 2496, 92.31),
-    ("LC5", "paper: DistilBERT", 26, 1009, 92.31, 95.24, 74, None, 2496, 98.16),
-    ("LC6", "paper: BERT", 50, 1486, 100.0, 100.0, 0, None, 2124, 88.09),
-    ("LC6", "paper: RoBERTa", 50, 1486, 100.0, 100.0, 0, None, 2124, 20.95),
-    ("LC6", "paper: DistilBERT", 50, 1486, 100.0, 100.0, 0, None, 2124, 100.0),
-    ("LC7", "paper: BERT", 50, 1634, 84.0, 88.0, 40, None, 1000, 86.0),
-    ("LC7", "paper: RoBERTa", 50, 1634, 42.0, 40.64, 54, None, 1000, 41.6),
-    ("LC7", "paper: DistilBERT", 50, 1634, 76.0, 78.34, 9, None, 1000, 86.5),
-    ("LC8", "paper: BERT", 50, 2323, 44.0, 50.06, 134, None, 8528, 43.87),
-    ("LC8", "paper: RoBERTa", 50, 2323, 26.0, 31.21, 78, None, 8528, 31.57),
-    ("LC8", "paper: DistilBERT", 50, 2323, 40.0, 44.77, 31, None, 8528, 41.45),
-    ("LC9", "paper: BERT", 50, 1373, 4.0, 2.69, 43, None, 9204, 19.48),
-    ("LC9", "paper: RoBERTa", 50, 1373, 2.0, 4.15, 46, None, 9204, 13.71),
-    ("LC9", "paper: DistilBERT", 50, 1373, 6.0, 5.54, 14, None, 9204, 16.92),
-    ("LC10", "paper: BERT", 50, 1218, 42.0, 46.14, 40, None, None, None),
-    ("LC10", "paper: RoBERTa", 50, 1218, 58.0, 64.53, 18, None, None, None),
-    ("LC10", "paper: DistilBERT", 50, 1218, 92.0, 87.6, 8, None, None, None),
-    ("LC11", "paper: BERT", 50, 1161, 100.0, 100.0, 0, None, None, None),
-    ("LC11", "paper: RoBERTa", 50, 1161, 100.0, 100.0, 0, None, None, None),
-    ("LC11", "paper: DistilBERT", 50, 1161, 94.0, 98.97, 4, None, None, None),
-    ("all", "paper: BERT", 495, 12592, None, None, 391, None, None, None),
-    ("all", "paper: RoBERTa", 495, 12592, None, None, 312, None, None, None),
-    ("all", "paper: DistilBERT", 495, 12592, None, None, 174, None, None, None),
-)
+PAPER_MODELS = ("BERT", "RoBERTa", "DistilBERT")
+# Numbers of seeds, expansions and CheckList's cases; then by model: seeds and expansions that fail
+# in %, pass-to-fail, CheckList's cases that fail in %. Of all: sums, not printed in the paper.
+PRINTED = """
+LC1 | 19 210 1716 | 78.95 86.67 19 77.51 | 89.47 76.19 9 81.06 | 100 94.29 0 96.79
+LC2 | 50 394 8658 | 4 4.31 4 0.3 | 4 4.82 5 1.61 | 2 2.79 8 1.44
+LC3 | 50 - 8000 | 24 - - 21 | 56 - - 10.36 | 78 - - 31.65
+LC4 | 50 1784 6786 | 92 94.17 49 11.77 | 82 86.15 64 3.21 | 88 88.51 26 10.82
+LC5 | 26 1009 2496 | 92.31 92.37 62 97.24 | 92.31 93.06 38 92.31 | 92.31 95.24 74 98.16
+LC6 | 50 1486 2124 | 100 100 0 88.09 | 100 100 0 20.95 | 100 100 0 100
+LC7 | 50 1634 1000 | 84 88 40 86 | 42 40.64 54 41.6 | 76 78.34 9 86.5
+LC8 | 50 2323 8528 | 44 50.06 134 43.87 | 26 31.21 78 31.57 | 40 44.77 31 41.45
+LC9 | 50 1373 9204 | 4 2.69 43 19.48 | 2 4.15 46 13.71 | 6 5.54 14 16.92
+LC10 | 50 1218 - | 42 46.14 40 - | 58 64.53 18 - | 92 87.6 8 -
+LC11 | 50 1161 - | 100 100 0 - | 100 100 0 - | 94 98.97 4 -
+all | 495 12592 - | - - 391 - | - - 312 - | - - 174 -
+"""
 NOTES = (
     "Pass-to-fail: failing expansions whose seed passes; fail-to-pass, the other way round, is not "
     "printed in the paper. CheckList's cases are those of the test that a capability was modelled "
@@ -98,12 +76,24 @@ def main(
                 )
             )
     order = (*cases.capabilities, ALL)
-    printed = [row for row in PRINTED if row[0] in order]
+    printed = [row for row in printed_rows() if row[0] in order]
     rows = sorted([*rows, *printed], key=lambda row: order.index(str(row[0])))
     limited = f"At most {limit} cases of each capability and test. " if limit else ""
-    notes = [f"{limited}Suite {common.suite_in_words(cases)}.", *NOTES]
+    notes = [f"{limited}Suite {cases.name} {cases.version}.", *NOTES]
     title = "Table 3 of S²LCT: failures by capability, beside CheckList's"
     common.print_table(title, COLUMNS, rows, notes)
+
+
+def printed_rows() -> Iterator[tuple[common.Cell, ...]]:
+    """The paper's rows, in the same columns."""
+    for line in PRINTED.strip().splitlines():
+        capability, counts, *rates = line.split(" | ")
+        seeds, expansions, beside = (None if n == "-" else int(n) for n in counts.split())
+        for name, figures in zip(PAPER_MODELS, rates, strict=True):
+            fail = [None if n == "-" else float(n) for n in figures.split()]
+            flips = None if fail[2] is None else int(fail[2])
+            shares = (seeds, expansions, *fail[:2], flips, None, beside, fail[3])
+            yield (capability, f"paper: {name}", *shares)
 
 
 def failures(outcomes: Outcomes, capabilities: Collection[str], kind: str) -> list[bool]:

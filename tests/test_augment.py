@@ -133,8 +133,8 @@ def length_similarity(one: str, other: str) -> float:
 def test_a_close_text_that_covers_more_than_its_original_is_kept(
     by: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(augment, "LEAST_SIMILARITY", 0.6)
-    monkeypatch.setattr(augment, "TRIES", 20)
+    monkeypatch.setattr(augment, "MIN_SIMILARITY", 0.6)
+    monkeypatch.setattr(augment, "MAX_FAILURES", 20)
     tiny = EncoderModel(*tiny_classifier())
     metric = build_criteria([by], tiny, [original.text for original in ORIGINALS])[by]
     kept = guided_texts(ORIGINALS, length_similarity, tiny, metric)
@@ -151,7 +151,7 @@ def test_a_close_text_that_covers_more_than_its_original_is_kept(
         assert length_similarity(original.text, sentence.text) >= 0.6
         assert sentence.label == original.label
     assert guided_texts(ORIGINALS, length_similarity, tiny, metric) == kept
-    monkeypatch.setattr(augment, "LEAST_SIMILARITY", 1.0)
+    monkeypatch.setattr(augment, "MIN_SIMILARITY", 1.0)
     assert not guided_texts(ORIGINALS, length_similarity, tiny, metric)
     assert not random_texts(ORIGINALS, length_similarity, 2)
 
