@@ -182,7 +182,7 @@ def guided_texts(
     advance = bar("search", len(originals))
     for original in originals:
         rng = rng_for(seed, "augment as printed", original.id, original.text)
-        start = covered({"criterion": criterion.empty()}, encoder, [original.text])["criterion"]
+        start = covered({"criterion": criterion}, encoder, [original.text])["criterion"]
         for _ in range(MAX_FAILURES):
             # Drawn separately: both may be the same.
             pair = [rng.choice(list(TRANSFORMATIONS.values())) for _ in range(2)]

@@ -95,8 +95,8 @@ def reductions_of(criterion: Criterion, flags: Iterable[Integers]) -> list[tuple
 
     Texts come in their order, by the flags that they set; coverage starts empty.
     """
-    whole, texts = criterion.empty(), 0
-    states = [criterion.empty() for _ in FILTERS]
+    whole, texts = criterion.copy(), 0
+    states = [criterion.copy() for _ in FILTERS]
     reached, kept = [0.0] * len(FILTERS), [0] * len(FILTERS)
     for text_flags in flags:
         whole.add(text_flags)

@@ -42,7 +42,7 @@ def main(
         most = min(limit, *(len(set(texts)) for texts in sets.values()))
         unions: list[list[common.Cell]] = []
         alone: list[list[common.Cell]] = []
-        union = {metric: criterion.empty() for metric, criterion in measured.criteria.items()}
+        union = {metric: criterion.copy() for metric, criterion in measured.criteria.items()}
         for count, (title, texts) in enumerate(sets.items(), 1):
             drawn = random_texts(texts, most, seed)
             states = covered(measured.criteria, measured.encoder, drawn, title)

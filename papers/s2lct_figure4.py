@@ -84,7 +84,7 @@ def curves_of(
     curves: dict[int, list[list[float]]] = {size: [] for size in sorted(sizes)}
     rng = np.random.default_rng(seed)
     for _ in range(RANDOM_ORDERS):
-        state = criterion.empty()
+        state = criterion.copy()
         for size, number in enumerate(rng.permutation(len(texts)), 1):
             state.add(flags[number])
             if size in curves:

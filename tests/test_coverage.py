@@ -239,7 +239,7 @@ def test_merging_and_permuting_change_nothing_and_growth_is_what_adding_adds(
         first[name].merge(second[name])
         assert np.array_equal(first[name].covered, whole[name].covered)
         assert np.array_equal(backwards[name].covered, whole[name].covered)
-        state = criterion.empty()
+        state = criterion.copy()
         for activations in bert.activations(TESTS):
             before, growth = state.value, state.growth(state.flags_of(activations))
             state.add(state.flags_of(activations))

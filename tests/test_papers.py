@@ -200,7 +200,8 @@ def test_table_2_averages_annotators_before_it_labels(
     rows = {row["test cases"]: row for row in run("s2lct_table2", *files, "--key", key)}
     labels = ("positive", "neutral", "negative")
     differ = {
-        item: labels[number % 3] not in items[item]["passes"] for number, item in enumerate(items)
+        item: LABELS.index(labels[number % 3]) not in items[item]["passes"]
+        for number, item in enumerate(items)
     }
     for group, kind in (("seeds", "seed"), ("expansions", "expansion"), ("all", "")):
         of = [differ[item] for item in items if items[item]["kind"].startswith(kind)]
@@ -340,7 +341,7 @@ def test_pairs_of_texts_make_table_6(model: Path, tmp_path: Path, run: Any) -> N
 
 
 def value_of(encoder: EncoderModel, criterion: Criterion, texts: Sequence[Any]) -> float:
-    return covered({"one": criterion.empty()}, encoder, texts)["one"].value
+    return covered({"one": criterion}, encoder, texts)["one"].value
 
 
 def test_cases_bring_what_coverage_of_the_training_set_grows_by(

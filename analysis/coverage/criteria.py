@@ -35,10 +35,9 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from copy import copy
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from s2lct.analysis.coverage.encoder import (
     Activations,
@@ -95,12 +94,6 @@ class Criterion(ABC):
         """The main figure, in [0, 1]."""
         return self.figures[self.name]
 
-    def widen(self, activations: Activations) -> None:
-        """Extend the ranges by a text of the reference corpus."""
-        neurons, least, greatest = self.extremes(activations)
-        self.low[neurons] = np.minimum(self.low[neurons], least)
-        self.high[neurons] = np.maximum(self.high[neurons], greatest)
-
     def growth(self, flags: Integers) -> float:
         """By how much the main figure would grow if these flags were set."""
         return float(np.count_nonzero(~self.covered[flags]) / self.denominator)
@@ -114,15 +107,9 @@ class Criterion(ABC):
         self.covered |= other.covered
 
     def copy(self: Same) -> Same:
-        """The same criterion and coverage; what is added to one is not added to the other."""
+        """The same criterion, whose coverage grows apart from this one's."""
         other = copy(self)
         other.covered = self.covered.copy()
-        return other
-
-    def empty(self: Same) -> Same:
-        """The same criterion with nothing covered."""
-        other = copy(self)
-        other.covered = np.zeros_like(self.covered)
         return other
 
 
@@ -172,7 +159,7 @@ class SectionCoverage(Criterion):
 
     def masked(self, encoder: EncoderModel, masks: Masks) -> SectionCoverage:
         """MNCOVER of the same neurons and ranges."""
-        other = self.empty()
+        other = self.copy()
         other.name, other._masks = "MNCOVER", masks
         other._entry_of_token = entries_of_tokens(masks.pieces, encoder.tokenizer)
         return other
@@ -183,9 +170,9 @@ class SectionCoverage(Criterion):
         words = np.stack([layer[:places] for layer in activations.hidden])
         attention = np.concatenate([w[:, :places, :places] for w in activations.attentions])
         length = words.shape[1]
-        neurons = _flat(self._words[:, :length], self._attention[:, :length, :length])
-        values = _flat(words, attention)
-        return neurons, values, values
+        neurons = [self._words[:, :length].ravel(), self._attention[:, :length, :length].ravel()]
+        values = np.concatenate([words.ravel(), attention.ravel()])
+        return np.concatenate(neurons), values, values
 
     def flags_of(self, activations: Activations) -> Integers:
         """The sections that values lie in, of words and pairs that the masks let through."""
@@ -205,10 +192,6 @@ class SectionCoverage(Criterion):
         return flags
 
 
-def _flat(*arrays: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.concatenate([array.ravel() for array in arrays])
-
-
 def build_criteria(
     names: Sequence[str],
     encoder: EncoderModel,
@@ -216,15 +199,9 @@ def build_criteria(
     *,
     masks: Masks | None = None,
 ) -> dict[str, Criterion]:
-    """Criteria by name, with nothing covered; one pass over a corpus sets the neurons' ranges.
+    """Build criteria, names of `CRITERIA`, with ranges of reference texts and nothing covered.
 
-    The cache keeps the ranges.
-
-    Args:
-        names: of `CRITERIA`.
-        encoder: the model.
-        reference: the texts that set the ranges.
-        masks: of words and pairs of words, for ``mncover``.
+    One pass over the texts sets the ranges, which the cache keeps. ``mncover`` needs masks.
 
     Raises:
         AnalysisError: a criterion is unknown or lacks masks, or the reference has one text.
@@ -233,8 +210,7 @@ def build_criteria(
     if unknown or not names:
         raise AnalysisError(
             f"--metric {', '.join(unknown) or '(none)'}: no such metric",
-            hint=f"{did_you_mean(''.join(unknown[:1]), CRITERIA)}choose among "
-            f"{', '.join(CRITERIA)}",
+            hint=f"{did_you_mean(''.join(unknown[:1]), CRITERIA)}choose of {', '.join(CRITERIA)}",
         )
     if "mncover" in names and masks is None:
         raise AnalysisError(
@@ -255,7 +231,9 @@ def build_criteria(
     def ranges() -> dict[str, Floats]:
         for activations in encoder.activations(texts, "bounds"):
             for criterion in criteria.values():
-                criterion.widen(activations)
+                neurons, least, greatest = criterion.extremes(activations)
+                criterion.low[neurons] = np.minimum(criterion.low[neurons], least)
+                criterion.high[neurons] = np.maximum(criterion.high[neurons], greatest)
         return {f"{name} {end}": getattr(criteria[name], end) for name, end in ends}
 
     ends = [(name, end) for name in criteria for end in ("low", "high")]

@@ -29,13 +29,12 @@ Text = str | tuple[str, str]
 
 @dataclass(frozen=True)
 class Activations:
-    """What a model computes for one text.
+    """What a model computes for one text; tokens include special ones.
 
     Attributes:
-        input_ids: tokens, special ones included, shape (tokens,).
+        input_ids: shape (tokens,).
         hidden: of the embeddings and then of each layer, shape (tokens, width).
-        attentions: of each layer, shape (heads, tokens, tokens): the weight that the token of the
-            second axis gives the token of the last.
+        attentions: of each layer, the weight that token i gives token j, shape (heads, i, j).
         logits: shape (classes,).
     """
 
@@ -59,6 +58,8 @@ class EncoderModel(Network):
             model.set_attn_implementation("eager")
         super().__init__(tokenizer, model.eval(), name)
         self.fingerprint = model_fingerprint(tokenizer, model)
+        self.device = model.device
+        self.layers = int(model.config.num_hidden_layers)
         try:
             attentions = self._activations_of("A text of a few words.").attentions
         except (AttributeError, IndexError, TypeError, ValueError):
@@ -66,16 +67,6 @@ class EncoderModel(Network):
         # In a decoder no token looks at a later one.
         if not any(np.triu(layer[0], 1).any() for layer in attentions):
             raise _no_encoder(name)
-
-    @property
-    def device(self) -> Any:
-        """Where the model is."""
-        return self.model.device
-
-    @property
-    def layers(self) -> int:
-        """How many encoder layers it has."""
-        return int(self.model.config.num_hidden_layers)
 
     def encoded(self, texts: Sequence[Text]) -> Any:
         """A padded batch of texts as the model takes it; of a pair, the longer text is cut."""
@@ -96,11 +87,9 @@ class EncoderModel(Network):
         return ids
 
     def activations(self, texts: Sequence[Text], title: str = "") -> Iterator[Activations]:
-        """What the model computes for each text, in order; few are held in memory at a time.
+        """What the model computes for each text, in order; a title shows a progress bar.
 
-        Args:
-            texts: to compute.
-            title: of a progress bar; without one, none is shown.
+        Few texts are held in memory at a time.
         """
         advance = bar(title, len(texts)) if title else None
         on_cpu = self.device.type == "cpu"

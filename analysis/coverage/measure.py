@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from s2lct.analysis.corpus_parts import parts_of_corpus
 from s2lct.analysis.coverage.criteria import Criterion
@@ -22,24 +24,30 @@ from s2lct.tables import Cell, Table
 
 PAIRS = "pairs:"
 """Prefix of a file of pairs that is named in place of a corpus."""
+_NotBlank = Annotated[str, Field(pattern=r"\S")]
 
 
-class Pair(NamedTuple):
+class Pair(BaseModel):
     """Two texts that a test gives a model, and the names of the classes that pass."""
 
-    test: str
-    texts: tuple[str, str]
-    expected: tuple[str, ...]
+    model_config = ConfigDict(frozen=True)
+
+    test: _NotBlank = "pairs"
+    text: _NotBlank
+    text_pair: _NotBlank
+    expected: tuple[_NotBlank, ...] = ()
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Both texts."""
+        return self.text, self.text_pair
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """Read JSON lines of pairs; equal pairs of a test are read once.
-
-    A line has ``text`` and ``text_pair``, and may have ``test`` and ``expected``. A file whose
-    first line has no ``text_pair`` holds none.
+    """Read JSON lines of pairs, each pair of a test once; none if the first line holds no pair.
 
     Raises:
-        AnalysisError: a line is no pair; it names the line.
+        AnalysisError: a later line is no pair; it names the line.
         ScoringError: the file cannot be read.
     """
     pairs: dict[tuple[str, tuple[str, str]], Pair] = {}
@@ -47,15 +55,12 @@ def read_pairs(path: Path) -> list[Pair]:
     if not any("text_pair" in row for _, row in rows[:1]):
         return []
     for where, row in rows:
-        texts = row.get("text", ""), row.get("text_pair", "")
-        test, expected = row.get("test", "pairs"), row.get("expected", [])
-        words = [*texts, test, *(expected if isinstance(expected, list) else [None])]
-        if not all(isinstance(word, str) and word.strip() for word in words):
-            raise AnalysisError(
-                f"{where}: is no pair",
-                hint="pass JSON lines with text and text_pair, and expected where needed",
-            )
-        pairs[test, texts] = Pair(test, texts, tuple(expected))
+        try:
+            pair = Pair.model_validate(row)
+        except ValidationError as error:
+            hint = "pass JSON lines with text and text_pair, and expected where needed"
+            raise AnalysisError(f"{where}: is no pair", hint=hint) from error
+        pairs[pair.test, pair.texts] = pair
     return list(pairs.values())
 
 
@@ -76,11 +81,7 @@ def texts_of_suite(suite: str) -> list[Text]:
 
 
 def texts_by_suite(suites: Sequence[str]) -> dict[str, list[Text]]:
-    """Texts of suites, by the suites' names in tables.
-
-    Args:
-        suites: as for `texts_of_suite`, or ``NAME=SUITE``. Without a name, a suite is called by the
-            last part of its path.
+    """Texts of suites by name: ``NAME=SUITE``, or SUITE, which is called by its path's last part.
 
     Raises:
         AnalysisError: two have one name, or one cannot be read.
@@ -174,14 +175,7 @@ def _percent(share: float) -> Cell:
 def covered(
     criteria: Mapping[str, Criterion], encoder: EncoderModel, texts: Sequence[Text], title: str = ""
 ) -> dict[str, Criterion]:
-    """The criteria with what texts cover, in one pass; those given stay as they are.
-
-    Args:
-        criteria: by name; what they have covered counts.
-        encoder: the model.
-        texts: to cover.
-        title: of a progress bar.
-    """
+    """Copies of criteria that cover texts, too, in one pass; a title shows a progress bar."""
     states = {name: criterion.copy() for name, criterion in criteria.items()}
     for activations in encoder.activations(texts, title):
         for state in states.values():
@@ -190,18 +184,10 @@ def covered(
 
 
 def measure_coverage(
-    suites: Mapping[str, Sequence[Text]],
-    encoder: EncoderModel,
-    criteria: Mapping[str, Criterion],
+    suites: Mapping[str, Sequence[Text]], encoder: EncoderModel, criteria: Mapping[str, Criterion]
 ) -> CoverageResult:
-    """Measure what suites cover, alone and together.
-
-    Args:
-        suites: their texts by name.
-        encoder: the model.
-        criteria: as `build_criteria` makes them.
-    """
-    union = {name: criterion.empty() for name, criterion in criteria.items()}
+    """Measure what suites cover, alone and together; each name has the suite's texts."""
+    union = {name: criterion.copy() for name, criterion in criteria.items()}
     rows: list[SuiteCoverage] = []
     for suite, texts in suites.items():
         states = covered(criteria, encoder, texts, suite)

@@ -194,13 +194,9 @@ class Bottleneck(nn.Module):
         is_word: torch.Tensor,
         generator: torch.Generator | None = None,
     ) -> Masked:
-        """Mask a batch.
+        """Mask e, shape (texts, tokens, width); what is no word is padding or a special token.
 
-        Args:
-            embedded: e, shape (texts, tokens, width).
-            entries: of the vocabulary, shape (texts, tokens).
-            is_word: False for padding and special tokens, shape (texts, tokens).
-            generator: draws the masks; without one, what is more probable than not is kept.
+        The generator draws the masks; without one, what is more probable than not is kept.
         """
         same = torch.eye(is_word.shape[1], dtype=torch.bool, device=is_word.device)
         is_pair = is_word[:, :, None] & is_word[:, None, :] & ~same
@@ -346,10 +342,10 @@ def learn_masks(
 ) -> Masks:
     """Learn the masks of a model, whose weights stay as they are, and measure their fidelity.
 
-    The ``fidelity`` is the share of held-out texts for which the masked model predicts what the
-    model predicts (Table 5), ``fidelity_untrained`` that of the layer before its first step:
-    nothing was masked where that is as high. ``words`` are probabilities, 1 for special tokens and
-    0 for words that never occur.
+    ``about`` of the masks has what is passed, and ``fidelity``, the share of held-out texts for
+    which the masked model predicts what the model predicts (Table 5); ``fidelity_untrained`` is
+    that of the layer before its first step: where it is as high, nothing was masked. ``words`` are
+    probabilities, 1 for special tokens and 0 for words that never occur.
 
     Args:
         encoder: the model.
@@ -358,7 +354,7 @@ def learn_masks(
         epochs: passes over the texts.
         learning_rate: the paper's by default.
         seed: of weights, order and draws.
-        about: what else to record about the masks.
+        about: what else to record.
 
     Raises:
         AnalysisError: there are no texts, or the model has no module of embeddings.
