@@ -60,7 +60,7 @@ class Figure:
     def __str__(self) -> str:
         digits = 0 if self.median >= 100 else 1 if self.unit else 2
         figure = f"{self.median:.{digits}f} {self.unit}".strip()
-        return figure if self.steady else f"({figure}: rounds differ too much)"
+        return figure if self.steady else f"{figure} (rounds differ too much)"
 
     @property
     def asked(self) -> str:

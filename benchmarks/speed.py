@@ -146,7 +146,7 @@ def page(sections: dict[str, Sequence[Figure]]) -> str:
         "none, and takes longer for as many seeds.",
     ]
     for title, figures in sections.items():
-        lines += ["", f"## {title}", "", "| | median | spread | asked |", "|---|--:|--:|---|"]
+        lines += ["", f"## {title}", "", "| | median | spread | target |", "|---|--:|--:|---|"]
         lines += rows(figures)
     return "\n".join([*lines, "", ""]).rstrip("\n") + "\n"
 

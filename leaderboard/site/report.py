@@ -45,7 +45,7 @@ from s2lct.tables import Cell, Table, page_templates
 
 METHOD_WORDS = (
     "Below each figure its 95 % interval; p→f: expansions that turned a pass into a fail. Method: "
-    "docs/scoring.md"
+    "docs/figures.md"
 )
 NOTHING = "–"
 ONE_LABEL_SHARE = 0.95
