@@ -137,7 +137,7 @@ class BuildConfig(BaseModel):
 
 def form_defaults(form: str) -> dict[str, Any]:
     """Defaults that differ between the fluent and the paper's form."""
-    from s2lct.builder.language.grammar import WORD_TAGS
+    from s2lct.builder.language.tags import WORD_TAGS
 
     if form == "paper":
         tags = WORD_TAGS - NEVER_MASKED - NO_WORD_OF_LETTERS

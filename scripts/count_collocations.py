@@ -24,7 +24,8 @@ from provenance import review_rows
 
 from s2lct.builder.config import form_defaults
 from s2lct.builder.language.collocations import Pair, pairs_of
-from s2lct.builder.language.lexicon import FUNCTION_TAGS, Lexicon, fitting_words
+from s2lct.builder.language.lexicon import Lexicon, fitting_words
+from s2lct.builder.language.tags import FUNCTION_TAGS
 from s2lct.builder.models import load_masked_language_model
 from s2lct.files import atomic_file
 

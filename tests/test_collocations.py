@@ -68,4 +68,4 @@ def test_what_stood_so_in_english_or_in_the_corpus_is_inserted() -> None:
     seen = Collocations.of(["A third plot, another plot, also dull."])
     assert seen.fitting(parsed.tokens, 1, "JJ").isdisjoint({"third", "another"})
     assert "also" not in seen.fitting(parsed.tokens, 3, "RB")
-    assert of_english.gain("central", "plot") > 0 == of_english.gain("cinematic", "plot")
+    assert of_english.log_gain("central", "plot") > 0 == of_english.log_gain("cinematic", "plot")

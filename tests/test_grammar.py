@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from s2lct.builder.language.grammar import (
-    WORD_TAGS,
     LongerProduction,
     ReferenceGrammar,
 )
+from s2lct.builder.language.tags import WORD_TAGS
 
 SHARED = Path(__file__).parents[2] / "shared"
 TREEBANK = SHARED / "nltk_data" / "corpora" / "treebank.zip"

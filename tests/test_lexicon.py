@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from s2lct.builder.language.lexicon import (
     CLOSED_CLASS,
-    FUNCTION_TAGS,
     POLARITY_SHIFTERS,
     Lexicon,
     Pos,
 )
+from s2lct.builder.language.tags import FUNCTION_TAGS
 
 SHARED = Path(__file__).parents[2] / "shared"
 NLTK_DATA = SHARED / "nltk_data"

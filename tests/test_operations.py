@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from s2lct.builder.language.operations import (
-    OF_THE_VERB,
     OPERATIONS,
     REPLIES,
+    VERB_OPERATIONS,
     NotApplicableError,
-    operated,
+    apply_operations,
 )
 from s2lct.builder.records import ParsedSentence, Token
 from s2lct.plain_text import words
@@ -45,7 +45,7 @@ def parsed(brackets: str) -> ParsedSentence:
 
 
 def text_of(sentence: ParsedSentence, *names: str) -> str:
-    text, _ = operated(sentence, tuple(names))
+    text, _ = apply_operations(sentence, tuple(names))
     return text
 
 
@@ -115,7 +115,7 @@ def test_what_an_operation_makes(sentence: str, operation: str, expected: str) -
     assert text_of(parsed(sentence), operation) == expected
 
 
-VERBAL = tuple(sorted((OF_THE_VERB | set(REPLIES)) - {"backshift"}))
+VERBAL = tuple(sorted((VERB_OPERATIONS | set(REPLIES)) - {"backshift"}))
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def finite_of(sentence: ParsedSentence) -> int:
 @given(sentences(), st.sampled_from(sorted(OPERATIONS)))
 def test_no_token_changes_but_what_an_operation_names(sentence: ParsedSentence, name: str) -> None:
     try:
-        text, starts = operated(sentence, (name,))
+        text, starts = apply_operations(sentence, (name,))
     except NotApplicableError:
         return
     finite, last = finite_of(sentence), len(sentence.tokens) - 1

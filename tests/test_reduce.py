@@ -11,8 +11,9 @@ from itertools import product
 import pytest
 from stage_settings import accepting_rules, models
 
-from s2lct.builder.language.grammar import WORD_TAGS, ReferenceGrammar, shipped_attachments
+from s2lct.builder.language.grammar import ReferenceGrammar, shipped_attachments
 from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.language.tags import WORD_TAGS
 from s2lct.builder.models import load_parser, load_tagger, parsed_sentences
 from s2lct.builder.records import Extension, ParsedSentence, Sentence, Source
 from s2lct.builder.stages.confirm import confirm

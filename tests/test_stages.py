@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from s2lct.builder.language.grammar import WORD_TAGS, ReferenceGrammar
+from s2lct.builder.language.grammar import ReferenceGrammar
+from s2lct.builder.language.tags import WORD_TAGS
 from s2lct.builder.models import (
     load_masked_language_model,
     load_parser,

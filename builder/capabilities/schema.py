@@ -1,11 +1,12 @@
-"""What a capability file must be: what to search for, how to build a text, which labels pass."""
+"""The fields of a capability file: what to search for, how to build a text, which labels pass."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from typing import Annotated, Any
 
 import yaml
@@ -21,20 +22,19 @@ from pydantic import (
 
 from s2lct.builder.domains import Domain
 from s2lct.builder.language import DATA
-from s2lct.builder.language.lexicon import Pos, Sentiment
-from s2lct.builder.language.operations import OF_THE_VERB, OPERATIONS, REPLIES
+from s2lct.builder.language.lexicon import SEARCH_LISTS, Pos, Sentiment
+from s2lct.builder.language.operations import OPERATIONS, REPLIES, VERB_OPERATIONS
 from s2lct.labels import LABELS, Label
 from s2lct.plain_text import did_you_mean
 from s2lct.suite.capability_ids import ID_PATTERN, is_capability_id
 from s2lct.suite.tables import FormName
 
-_WORD_LISTS = "word_lists.yaml"
 _WORD_CLASS = re.compile(
     r"(?P<sentiment>positive|neutral|negative) (?P<pos>[a-z]+(?:/[a-z]+)*)"
     r"(?: >= (?P<strength>0\.\d+))?"
 )
-_OF_SLOT = re.compile(r"(label|denial) of \w+")
-_DENIED: Mapping[Label, tuple[Label, ...]] = {
+_LABEL_OF_SLOT = re.compile(r"(label|denial) of \w+")
+_PASSING_DENIAL: Mapping[Label, tuple[Label, ...]] = {
     "negative": ("positive", "neutral"),
     "neutral": ("neutral",),
     "positive": ("negative",),
@@ -50,9 +50,9 @@ class WordClass(_Specified):
     """Words of a sentiment and part of speech, written ``"positive adj/noun >= 0.25"``.
 
     Attributes:
-        sentiment: by the lexicon.
-        parts_of_speech: any of these.
-        strength: least absolute lexicon score; 0 takes every word of that sentiment.
+        sentiment: the sentiment that the lexicon gives them.
+        parts_of_speech: their part of speech is one of these.
+        strength: the least absolute score; 0 takes every word of that sentiment.
     """
 
     sentiment: Sentiment
@@ -82,50 +82,64 @@ def _pattern(value: str) -> str:
     return value
 
 
-def _with_shipped(value: Any, file: str) -> Any:
-    """Replace each ``$name`` in a list by what the shipped file has of that name."""
+def _with_word_lists(value: Any) -> Any:
+    """Replace each ``$name`` among words by the words of a shipped list."""
     if not isinstance(value, list):
         return value
-    shipped, found = _shipped(file), []
+    items: list[Any] = []
     for item in value:
-        if not isinstance(item, str) or (file == _WORD_LISTS and item[:1] != "$"):
-            found.append(item)
-        elif item[:1] == "$" and item[1:] in shipped:
-            named = shipped[item[1:]]
-            found += named if isinstance(named, list) else [named]
+        if isinstance(item, str) and item.startswith("$"):
+            items += _shipped_item(item, SEARCH_LISTS, "word list")
         else:
-            kind = "word list" if file == _WORD_LISTS else "search rule"
-            known = ", ".join(f"${name}" for name in shipped)
-            raise ValueError(f"no {kind} {item}; there are {known}")
-    return found
+            items.append(item)
+    return items
+
+
+def _with_search_rules(value: Any) -> Any:
+    """Replace each ``$name`` among search rules by the shipped rule."""
+    if not isinstance(value, list):
+        return value
+    rules = _shipped_rules()
+    return [
+        _shipped_item(rule, rules, "search rule") if isinstance(rule, str) else rule
+        for rule in value
+    ]
+
+
+def _shipped_item(name: str, items: Mapping[str, Any], kind: str) -> Any:
+    if name[:1] != "$" or name[1:] not in items:
+        known = ", ".join(f"${known}" for known in items)
+        raise ValueError(f"no {kind} {name}; there are {known}")
+    return items[name[1:]]
 
 
 @cache
-def _shipped(name: str) -> dict[str, Any]:
-    data: dict[str, Any] = yaml.safe_load((DATA / name).read_text(encoding="utf-8"))
-    return data
+def _shipped_rules() -> dict[str, Any]:
+    text = (DATA / "search_rules.yaml").read_text(encoding="utf-8")
+    rules: dict[str, Any] = yaml.safe_load(text)
+    return rules
 
 
-def _shown(value: str) -> str:
-    """Refuse what nobody sees in a text: control characters, marks of direction, line breaks."""
-    if hidden := next((each for each in value if not each.isprintable()), ""):
+def _printable(value: str) -> str:
+    """Refuse characters that a reader does not see: controls, marks of direction, line breaks."""
+    if hidden := next((letter for letter in value if not letter.isprintable()), ""):
         raise ValueError(f"has the character U+{ord(hidden):04X}, which nobody sees")
     return value
 
 
 def _one_line(value: str) -> str:
-    return _shown(" ".join(value.split()))
+    return _printable(" ".join(value.split()))
 
 
 def _without_braces(value: str) -> str:
-    """Refuse what would be taken for a slot once it stands in a seed's template."""
+    """Refuse braces, which would be taken for a slot once the text is in a seed's template."""
     if "{" in value or "}" in value:
         raise ValueError(f"{value!r}: braces are only for slots and choices in a template's text")
-    return _shown(value)
+    return _printable(value)
 
 
 def _in_domain(templates: Any, info: ValidationInfo) -> Any:
-    """Word a file's templates for the domain that is built for; see `Domain`."""
+    """Choose the wordings of a file's templates for the domain of a build; see `Domain`."""
     return (info.context or Domain()).templates(templates)
 
 
@@ -141,68 +155,68 @@ def _can_be_failed(value: tuple[Label, ...]) -> tuple[Label, ...]:
     return value
 
 
-def _of_pair(wording: str | tuple[str, str], number: int) -> str:
-    """The case's wording (0) or its contrast's (1), which may be the same."""
+def _wording_of(wording: str | tuple[str, str], number: int) -> str:
+    """A choice's wording in the case (0) or in its contrast (1)."""
     return wording if isinstance(wording, str) else wording[number]
 
 
 _ONE_OR_MORE = Field(min_length=1)
 Pattern = Annotated[str, AfterValidator(_pattern)]
-WordList = Annotated[tuple[str, ...], BeforeValidator(partial(_with_shipped, file=_WORD_LISTS))]
+WordList = Annotated[tuple[str, ...], BeforeValidator(_with_word_lists)]
 Line = Annotated[str, Field(max_length=500), AfterValidator(_one_line)]
 Wording = Annotated[str, AfterValidator(_without_braces)]
 _Labels = Annotated[
     tuple[Label, ...], _ONE_OR_MORE, AfterValidator(_distinct), AfterValidator(_can_be_failed)
 ]
 Passes = _Labels | str
-Whole = Annotated[int, Field(strict=True)]
-Score = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Truth = Annotated[bool, Field(strict=True)]
+Count = Annotated[int, Field(strict=True)]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+YesNo = Annotated[bool, Field(strict=True)]
 
 
 class SearchRule(_Specified):
-    """What a corpus sentence must be like. Every field given must hold.
+    """Conditions on a corpus sentence, all of which must hold.
 
     Attributes:
         label: the sentence's label.
         score_at_least, score_at_most: bounds on the score that SST gives its sentences.
-        words_at_least, words_below: bounds on the number of words, punctuation not counted.
-        starts_with: regular expression matched at the start of the text.
-        matches_no: regular expression that is not found in the text.
-        has_one_of: at least one word of one of these classes.
-        has_none_of: no word of any of these classes.
-        form_first: the lexicon is asked for a word's form, and for its lemma only where it does
-            not list the form; else the other way round.
-        has_no_words: forms or lemmas, lower case; ``$name`` is a shipped list.
-        complete: the root has a subject and a finite predicate, and ends with a full stop.
+        words_at_least, words_below: bounds on the number of words without punctuation.
+        starts_with: a regular expression that matches at the start of the text.
+        matches_no: a regular expression that is not found in the text.
+        has_one_of: at least one word is of one of these classes.
+        has_none_of: no word is of any of these classes.
+        form_first: whether words are looked up in the lexicon by form first, then by lemma; else
+            by lemma first.
+        has_no_words: forms or lemmas in lower case that it lacks; ``$name`` is a shipped list.
+        complete: whether it has a subject and a finite predicate, and ends with a full stop.
     """
 
     label: Label
-    score_at_least: Score | None = None
-    score_at_most: Score | None = None
-    words_at_least: Whole = 1
-    words_below: Whole | None = None
+    score_at_least: Number | None = None
+    score_at_most: Number | None = None
+    words_at_least: Count = 1
+    words_below: Count | None = None
     starts_with: Pattern | None = None
     matches_no: Pattern | None = None
     has_one_of: tuple[WordClass, ...] = ()
     has_none_of: tuple[WordClass, ...] = ()
-    form_first: Truth = False
+    form_first: YesNo = False
     has_no_words: WordList = ()
-    complete: Truth = False
+    complete: YesNo = False
 
 
 SearchRules = Annotated[
     tuple[SearchRule, ...],
-    BeforeValidator(partial(_with_shipped, file="search_rules.yaml")),
+    BeforeValidator(_with_search_rules),
     _ONE_OR_MORE,
 ]
 
 
 class Rewrite(_Specified):
-    r"""Change the start of a slot's sentence: what makes the capability, frozen afterwards.
+    r"""A change of the start of a slot's sentence, in the paper form.
 
     Attributes:
-        find: regular expression matched at the start of the sentence.
+        find: a regular expression that matches at the start of the sentence.
         replace: replacements to choose from, with ``\1`` for groups.
     """
 
@@ -213,8 +227,7 @@ class Rewrite(_Specified):
     def _check(self) -> Rewrite:
         for replacement in self.replace:
             try:
-                # `re` looks at the replacement even where nothing is replaced.
-                re.sub(self.find, replacement, "")
+                re.sub(self.find, replacement, "")  # checks the replacement even without a match
             except (re.error, IndexError) as error:
                 raise ValueError(
                     f"{replacement!r} does not go with {self.find!r}: {error}"
@@ -223,12 +236,12 @@ class Rewrite(_Specified):
 
 
 def operations_of(field: re.Match[str]) -> tuple[str, ...]:
-    """The names of a field's operations, in their order."""
+    """The names of the operations behind a slot, from left to right."""
     return tuple(filter(None, field["operations"].split("|")))
 
 
 def is_reply(field: re.Match[str]) -> bool:
-    """Whether a field only takes up a sentence that stands elsewhere."""
+    """Whether a field is a reply to a sentence that the template has elsewhere."""
     return not set(operations_of(field)).isdisjoint(REPLIES)
 
 
@@ -236,11 +249,11 @@ class Contrast(_Specified):
     """How a template's case is changed so that no label passes both.
 
     Attributes:
-        text: the text; by default the template's. A slot that the template lacks takes a sentence
-            of the slot's search that is about as long as the case's.
-        passes: see `Template`.
+        text: the contrast's text; by default the template's. A slot that only it has takes a
+            sentence of that slot's search, about as long as the case's.
+        passes: the labels that pass; see `Template`.
         reword: whether a word of the sentence is changed; see `s2lct.builder.stages.reword`. The
-            label that passes is the new word's, one of ``passes``.
+            new word decides which of ``passes`` passes.
     """
 
     text: str | None = None
@@ -253,17 +266,16 @@ class Template(_Specified):
 
     Attributes:
         text: the text with ``{slot}`` and ``{choice}``; ``{slot|negate|clause}`` carries out
-            operations of `s2lct.builder.language.operations` on the slot's sentence. A slot may
-            stand a second time with a reply to it: ``I thought {N|backshift|clause}, but
-            {N|past denial}.``
-        choices: for each choice in ``text``, the wordings to choose from, each one text, or two:
-            the case's and its contrast's. In a file, each may be for a domain, and name what the
-            domain has (`s2lct.builder.domains`).
+            operations of `s2lct.builder.language.operations` on the slot's sentence. A reply may
+            name the slot again: ``I thought {N|backshift|clause}, but {N|past denial}.``
+        choices: for each choice in ``text``, the wordings to choose from. Each is one text, or a
+            pair of the case's and its contrast's. In a file, a wording may be for one domain, and
+            name things of the domain (`s2lct.builder.domains`).
         rewrite: slots whose start is changed.
-        passes: the labels that pass; or ``label of SLOT``, or ``denial of SLOT``: of a positive
-            sentence negative, of a negative one positive or neutral.
-        weight: how often it is used, beside other templates over the same slots.
-        contrast: the same case, changed so that other labels pass, if there is one.
+        passes: the labels that pass; or ``label of SLOT``; or ``denial of SLOT``, which is negative
+            for a positive sentence, positive or neutral for a negative one.
+        weight: how often it is used, relative to other templates over the same slots.
+        contrast: how the case is changed so that other labels pass.
     """
 
     text: str
@@ -275,48 +287,56 @@ class Template(_Specified):
 
     @model_validator(mode="after")
     def _check(self) -> Template:
-        _shown(self.text)
-        if self.contrast is not None:
-            _shown(self.contrast.text or "")
-            both = [each.passes for each in (self, self.contrast) if isinstance(each.passes, tuple)]
-            if len(both) == 2 and not set(both[0]).isdisjoint(both[1]):
-                raise ValueError(f"contrast of {self.text!r}: a label passes both")
-            if self.rewrite or len(self.slots_of_contrast) > 1:
-                raise ValueError(
-                    f"contrast of {self.text!r}: it may neither rewrite nor add several slots"
-                )
-            if self.contrast.reword and (len(self.slots) > 1 or self.has_operations):
-                raise ValueError(
-                    f"contrast of {self.text!r}: only a single sentence, unchanged, can be reworded"
-                )
-        elif any(isinstance(each, tuple) for of in self.choices.values() for each in of):
-            raise ValueError(f"template {self.text!r}: wordings in pairs, but no contrast")
-        if isinstance(self.passes, str) and not _OF_SLOT.fullmatch(self.passes):
+        _printable(self.text)
+        self._check_contrast()
+        if isinstance(self.passes, str) and not _LABEL_OF_SLOT.fullmatch(self.passes):
             raise ValueError(
                 f'passes: {self.passes!r} is neither labels nor "label of SLOT" or "denial of SLOT"'
             )
         _without_braces(_FIELD.sub("", self.text))
-        operations = (*OPERATIONS, *REPLIES)
         for field in self.fields():
-            names = operations_of(field)
-            if unknown := set(names) - set(operations):
-                raise ValueError(
-                    f"template {self.text!r}: no operation {', '.join(sorted(unknown))}; "
-                    f"{did_you_mean(min(unknown), operations)}there are {', '.join(operations)}"
-                )
-            if len(set(names)) < len(names) or len(OF_THE_VERB.intersection(names)) > 1:
-                raise ValueError(f"template {self.text!r}: {field[0]} changes its verb twice")
-            if is_reply(field) and (len(names) > 1 or field["name"] not in self.slots):
-                raise ValueError(
-                    f"template {self.text!r}: {field[0]} needs {field['name']} elsewhere in the "
-                    "text, and no other operation"
-                )
-            if names and field["name"] in self.choices:
-                raise ValueError(f"template {self.text!r}: {field['name']} is a choice")
-        unused = set(self.choices) - {match["name"] for match in self.fields()}
+            self._check_operations(field)
+        unused = set(self.choices) - {field["name"] for field in self.fields()}
         if unused:
             raise ValueError(f"choices: {', '.join(sorted(unused))} not in the template's text")
         return self
+
+    def _check_contrast(self) -> None:
+        where = f"contrast of {self.text!r}"
+        if self.contrast is None:
+            wordings = itertools.chain.from_iterable(self.choices.values())
+            if any(isinstance(wording, tuple) for wording in wordings):
+                raise ValueError(f"template {self.text!r}: wordings in pairs, but no contrast")
+            return
+        _printable(self.contrast.text or "")
+        if (
+            isinstance(self.passes, tuple)
+            and isinstance(self.contrast.passes, tuple)
+            and not set(self.passes).isdisjoint(self.contrast.passes)
+        ):
+            raise ValueError(f"{where}: a label passes both")
+        if self.rewrite or len(self.slots_of_contrast) > 1:
+            raise ValueError(f"{where}: it may neither rewrite nor add several slots")
+        if self.contrast.reword and (len(self.slots) > 1 or self.has_operations):
+            raise ValueError(f"{where}: only a single sentence, unchanged, can be reworded")
+
+    def _check_operations(self, field: re.Match[str]) -> None:
+        where, known = f"template {self.text!r}", (*OPERATIONS, *REPLIES)
+        names = operations_of(field)
+        if unknown := set(names) - set(known):
+            raise ValueError(
+                f"{where}: no operation {', '.join(sorted(unknown))}; "
+                f"{did_you_mean(min(unknown), known)}there are {', '.join(known)}"
+            )
+        if len(set(names)) < len(names) or len(VERB_OPERATIONS.intersection(names)) > 1:
+            raise ValueError(f"{where}: {field[0]} changes its verb twice")
+        if is_reply(field) and (len(names) > 1 or field["name"] not in self.slots):
+            raise ValueError(
+                f"{where}: {field[0]} needs {field['name']} elsewhere in the text, and no other "
+                "operation"
+            )
+        if names and field["name"] in self.choices:
+            raise ValueError(f"{where}: {field['name']} is a choice")
 
     def fields(self) -> Iterator[re.Match[str]]:
         """The fields of ``text`` from left to right: slots and choices."""
@@ -324,19 +344,19 @@ class Template(_Specified):
 
     @property
     def labelled_by(self) -> tuple[str, ...]:
-        """The slot whose label says which passes, if any."""
+        """The slot whose sentence's label decides which labels pass; empty without one."""
         return (self.passes.split()[-1],) if isinstance(self.passes, str) else ()
 
     def passing(self, labels: Mapping[str, Label]) -> tuple[Label, ...]:
-        """The labels that pass, given those of the slots' sentences."""
+        """The labels that pass, by the labels of the slots' sentences."""
         if not isinstance(self.passes, str):
             return self.passes
         label = labels[self.labelled_by[0]]
-        return (label,) if self.passes.startswith("label") else _DENIED[label]
+        return (label,) if self.passes.startswith("label") else _PASSING_DENIAL[label]
 
     @cached_property
     def slots(self) -> tuple[str, ...]:
-        """Slots in the order of the text, without those that only reply to one."""
+        """Slots in the order of the text, replies left out."""
         return tuple(
             field["name"]
             for field in self.fields()
@@ -346,21 +366,21 @@ class Template(_Specified):
     @cached_property
     def slots_of_contrast(self) -> tuple[str, ...]:
         """Slots that only the contrast has: at most one."""
-        slots = () if (contrast := self.as_contrast) is None else contrast.slots
-        return tuple(slot for slot in slots if slot not in self.slots)
+        contrast = self.as_contrast
+        return tuple(slot for slot in contrast.slots if slot not in self.slots) if contrast else ()
 
     @property
     def has_operations(self) -> bool:
-        """Whether a slot's sentence is changed."""
+        """Whether an operation changes a slot's sentence."""
         return any(map(operations_of, self.fields()))
 
     @cached_property
     def variants(self) -> int:
-        """How many combinations of choices and rewrites there are."""
+        """The number of combinations of choices and rewrites."""
         return math.prod(map(len, self._options.values()))
 
     def variant(self, number: int) -> dict[str, str]:
-        """Combination ``number``, the last choice varying first: what choices and rewrites say."""
+        """The wordings in a combination of choices and rewrites; the last choice varies fastest."""
         wording: dict[str, str] = {}
         options = self._options
         for name in reversed(options):
@@ -376,29 +396,35 @@ class Template(_Specified):
         text = self.text if self.contrast.text is None else self.contrast.text
         used = {match["name"] for match in _FIELD.finditer(text)}
         choices: dict[str, tuple[str | tuple[str, str], ...]] = {
-            name: tuple(_of_pair(each, 1) for each in wordings)
+            name: tuple(_wording_of(wording, 1) for wording in wordings)
             for name, wordings in self.choices.items()
             if name in used
         }
         return Template(text=text, choices=choices, passes=self.contrast.passes)
 
     def contrast_wording(self, wording: Mapping[str, str]) -> dict[str, str]:
-        """What the contrast of a case of that wording says in place of each choice."""
+        """The wording of each choice in the contrast of a case that has ``wording``."""
         return {
-            name: _of_pair(next(each for each in of if _of_pair(each, 0) == wording[name]), 1)
-            for name, of in self.choices.items()
+            name: next(
+                _wording_of(option, 1)
+                for option in options
+                if _wording_of(option, 0) == wording[name]
+            )
+            for name, options in self.choices.items()
         }
 
     @cached_property
     def _options(self) -> dict[str, tuple[str, ...]]:
+        """For each choice and each slot that is rewritten, what there is to choose from."""
         options = {
-            name: tuple(_of_pair(each, 0) for each in of) for name, of in self.choices.items()
+            name: tuple(_wording_of(wording, 0) for wording in wordings)
+            for name, wordings in self.choices.items()
         }
-        return options | {slot: r.replace for slot, r in self.rewrite.items()}
+        return options | {slot: rewrite.replace for slot, rewrite in self.rewrite.items()}
 
 
 class Choice(_Specified):
-    """A narrowing or rewording of the paper's form, with the reason for it."""
+    """A difference between this form and the paper's, with its reason."""
 
     rule: Line
     reason: Line
@@ -408,15 +434,15 @@ class Form(_Specified):
     """One way to carry out a capability.
 
     Attributes:
-        search: for each slot, the rules of which one must hold.
-        templates: the templates, used in equal parts.
-        keep_search_rule: expansions must still meet the rule that found their seed.
-        choices_made: why this form differs from the paper's.
+        search: for each slot, search rules; a sentence must meet one of them.
+        templates: the templates, used equally often for each weight.
+        keep_search_rule: whether expansions must meet the rule that their seed met.
+        choices_made: how and why this form differs from the paper's.
     """
 
     search: dict[str, SearchRules]
     templates: Annotated[tuple[Template, ...], BeforeValidator(_in_domain), _ONE_OR_MORE]
-    keep_search_rule: Truth = False
+    keep_search_rule: YesNo = False
     choices_made: tuple[Choice, ...] = ()
 
     @model_validator(mode="after")
@@ -440,18 +466,18 @@ class Form(_Specified):
 
 
 class CheckListTest(_Specified):
-    """The test of CheckList's (Ribeiro et al. 2020) that a capability was modelled on.
+    """The test of CheckList (Ribeiro et al. 2020) that a capability is modelled on.
 
     Attributes:
         test: its name.
-        passes: only the cases that pass with these labels; empty for all of them.
+        passes: labels that the capability's part of the test passes with; empty for all of it.
     """
 
     test: Annotated[Line, _ONE_OR_MORE]
     passes: tuple[Label, ...] = ()
 
     def covers(self, passes: Iterable[Label]) -> bool:
-        """Whether a case that passes with these labels belongs to the capability."""
+        """Whether a case of the test with these passing labels belongs to the capability."""
         return not self.passes or set(passes) <= set(self.passes)
 
 
@@ -460,18 +486,17 @@ class Capability(_Specified):
 
     Attributes:
         id: such as ``LC4``.
-        order: its place among the capabilities; those without one come last.
-        title: a few words.
-        short: fewer, for tables.
-        expectation: the specification in one sentence.
-        raters: what people who rate cases judge relevance by. The expectation names the label
-            that passes, which they must not see.
-        checklist: the test that it stands beside.
+        order: a key that sorts capabilities; those without one come last.
+        title: what it tests, in a few words.
+        short: a shorter title, for tables.
+        expectation: what a model should do, in one sentence.
+        raters: what annotators judge relevance by; unlike the expectation, it names no label.
+        checklist: CheckList's test of the same.
         forms: ``fluent`` (the default) and, where the paper has the capability, ``paper``.
     """
 
     id: Annotated[str, Field(pattern=ID_PATTERN)]
-    order: Score | None = None
+    order: Number | None = None
     title: Annotated[Line, _ONE_OR_MORE]
     short: Annotated[Line, Field(min_length=1, max_length=30)] | None = None
     expectation: Annotated[Line, _ONE_OR_MORE]

@@ -1,4 +1,4 @@
-"""What is known of English: words, grammar, trees, what a fluent writer writes."""
+"""Rules and lists of English: words and their sentiment, grammar, collocations, natural text."""
 
 from functools import cache
 from pathlib import Path
@@ -7,7 +7,7 @@ DATA = Path(__file__).parents[1] / "data"
 
 
 @cache
-def listed(name: str) -> frozenset[str]:
-    """What a list of words in `DATA` holds, one a line; its first lines may say what it is."""
-    lines = (DATA / name).read_text(encoding="utf-8").splitlines()
+def word_list(file_name: str) -> frozenset[str]:
+    """The words of a file in `DATA` that has one a line; lines that begin with # are comments."""
+    lines = (DATA / file_name).read_text(encoding="utf-8").splitlines()
     return frozenset(line.strip() for line in lines if line.strip() and line[0] != "#")

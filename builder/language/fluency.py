@@ -1,6 +1,7 @@
-"""Grammar that tags and trees leave open: capitals, determiners, number, and what stands where.
+"""Rules of English that an inserted word must keep, where tags and trees do not tell.
 
-Only what English forbids is here; what reads well is for readers to say.
+They say what English forbids, such as *a so long film* or *an great plot*; what merely reads badly
+is left to annotators.
 """
 
 from __future__ import annotations
@@ -10,105 +11,112 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from s2lct.builder.language import listed
+from s2lct.builder.language import word_list
+from s2lct.builder.language.tags import (
+    ADVERBS,
+    COMMON_NOUNS,
+    DETERMINERS,
+    MODIFIERS,
+    PROPER_NOUNS,
+)
+from s2lct.plain_text import words
 
 if TYPE_CHECKING:
     from s2lct.builder.records import Token
 
-proper_words = partial(listed, "proper_words.txt")
-"""Words that English writes with a capital."""
-known_words = partial(listed, "review_words.txt")
+proper_words = partial(word_list, "proper_words.txt")
+"""Words that English writes with a capital, in lower case."""
+known_words = partial(word_list, "review_words.txt")
 """Lower-case words that at least three reviews have."""
 
-_NOUNS = frozenset({"NN", "NNS"})
-_NAMES = frozenset({"NNP", "NNPS"})
-_ADJECTIVES = frozenset({"JJ", "VBN", "VBG"})
-_ADVERBS = frozenset({"RB", "RBR", "RBS"})
-_PREPOSITIONS = frozenset({"IN", "TO", "RP"})
-_BETWEEN_MODIFIERS = frozenset({"RB", ",", "CC", "CD", "HYPH"})
-_DETERMINERS = frozenset({"DT", "PRP$", "POS", "PDT", "WDT", "WP$"})
-_BEFORE_A_NOUN = _ADJECTIVES | _BETWEEN_MODIFIERS | _DETERMINERS
-MODIFIERS = frozenset({"JJ", "JJR", "JJS", "NN", "NNS", "VBN", "VBG"})
-_PRONOUNS = frozenset({"one", "same", "other"})
-"""Words tagged as adjectives or nouns that need the determiner they have."""
-DEGREE = frozenset({"so", "too", "as", "that", "this", "how"})
-_OF_ONE = frozenset({"a", "an", "every", "each", "another", "either", "neither"})
-_OF_SINGULARS = frozenset({"this", "that"})
-_OF_PLURALS = frozenset({"these", "those", "both", "all", "several"})
+DEGREE_WORDS = words("so too as that this how")
+_ADJECTIVES_AND_PARTICIPLES = words("JJ VBN VBG")
+_BEFORE_A_NOUN = _ADJECTIVES_AND_PARTICIPLES | DETERMINERS | words("RB , CC CD HYPH")
+_PREPOSITIONS = words("IN TO RP")
+_NEED_THEIR_DETERMINER = words("one same other")
+"""Words tagged as nouns or adjectives before which no determiner is added: *the [its] same*."""
+_FOR_COUNTABLES = words("a an every each another either neither")
+_FOR_SINGULARS = words("this that")
+_FOR_PLURALS = words("these those both all several")
 
 
 def breaks_grammar(tokens: Sequence[Token], inserted: Collection[int]) -> bool:
-    """Whether one of the ``inserted`` tokens cannot stand where it does, or lacks its capital."""
-    return any(_breaks(tokens, number) for number in inserted)
+    """Whether one of the ``inserted`` token numbers cannot stand where it does.
+
+    An inserted word that lacks its capital, *japanese*, or repeats its neighbour breaks it, too.
+    """
+    return any(_breaks_grammar(tokens, number) for number in inserted)
 
 
-def _breaks(tokens: Sequence[Token], number: int) -> bool:
-    word = tokens[number]
-    form = word.text.lower()
-    before = tokens[number - 1].tag if number else ""
+def _breaks_grammar(tokens: Sequence[Token], number: int) -> bool:
+    token = tokens[number]
+    word = token.text.lower()
+    previous = tokens[number - 1] if number else None
     following = tokens[number + 1] if number + 1 < len(tokens) else None
+    if token.text.islower() and token.text in proper_words():
+        return True
+    if any(neighbour and word == neighbour.text.lower() for neighbour in (previous, following)):
+        return True
+    before = previous.tag if previous else ""
     behind = following.tag if following else ""
     noun = head_behind(tokens, number + 1, _BEFORE_A_NOUN)
     head = noun.tag if noun else ""
-    neighbours = (*tokens[max(0, number - 1) : number], *tokens[number + 1 : number + 2])
-    lacks_capital = word.text.islower() and word.text in proper_words()
-    if lacks_capital or form in {token.text.lower() for token in neighbours}:
-        return True
-    match word.tag:
+    match token.tag:
         case "JJ" | "VBN" | "VBG":
-            # What modifies a noun stands before it, and behind no other noun.
-            return not head or before in _NOUNS | _NAMES
+            # A modifier stands before its noun, and behind no other noun.
+            return not head or before in COMMON_NOUNS | PROPER_NOUNS
         case "NN":
-            return behind not in _NOUNS
+            return behind not in COMMON_NOUNS
         case "RB":
-            if before in _ADVERBS or behind in _ADVERBS | _NOUNS:
+            if before in ADVERBS or behind in ADVERBS | COMMON_NOUNS:
                 return True
-            return form in DEGREE and bool(head)  # "a so long film"
+            return word in DEGREE_WORDS and bool(head)  # "a so long film"
         case "DT" | "PRP$":
             return (
-                before in _DETERMINERS
-                or behind not in _NOUNS | _ADJECTIVES
-                or (following is not None and following.text.lower() in _PRONOUNS)
-                or not _agrees(form, head)
+                before in DETERMINERS
+                or behind not in COMMON_NOUNS | _ADJECTIVES_AND_PARTICIPLES
+                or (following is not None and following.text.lower() in _NEED_THEIR_DETERMINER)
+                or not _agrees(word, head)
             )
         case "CD":
-            return before in _NOUNS | _NAMES or head != "NNS"
+            return before in COMMON_NOUNS | PROPER_NOUNS or head != "NNS"
         case "IN" | "TO" | "RP":
             return before in _PREPOSITIONS or behind in _PREPOSITIONS
         case "PDT":
-            return following is None or behind not in _DETERMINERS or head != "NNS"
+            return behind not in DETERMINERS or head != "NNS"
         case _:
             return False
 
 
-def _agrees(determiner: str, head: str) -> bool:
-    """Whether a determiner fits a noun that has none: a plural, or a mass as "music" is."""
-    if determiner in _OF_ONE or not head:
+def _agrees(determiner: str, head_tag: str) -> bool:
+    """Whether a determiner fits a noun without one, which is a plural or a mass (*music*)."""
+    if determiner in _FOR_COUNTABLES or not head_tag:
         return False
     return not (
-        (determiner in _OF_SINGULARS and head == "NNS")
-        or (determiner in _OF_PLURALS and head == "NN")
+        (determiner in _FOR_SINGULARS and head_tag == "NNS")
+        or (determiner in _FOR_PLURALS and head_tag == "NN")
     )
 
 
 def head_behind(
-    tokens: Sequence[Token], place: int, between: Collection[str] = MODIFIERS
+    tokens: Sequence[Token], start: int, skipped_tags: Collection[str] = MODIFIERS
 ) -> Token | None:
-    """The common noun that tokens ``between``, from token number ``place`` on, lead to, if any.
+    """The common noun that heads the phrase going on at token number ``start``; None without one.
 
-    Of several nouns in a row the last one is the head.
+    *plot* for *[dull] old police plot*: of several nouns in a row the last one is the head. Before
+    the first noun, only tokens with ``skipped_tags`` may stand.
     """
     head = None
-    for token in tokens[place:]:
-        if token.tag in _NOUNS:
+    for token in tokens[start:]:
+        if token.tag in COMMON_NOUNS:
             head = token
-        elif head is not None or token.tag not in between:
+        elif head is not None or token.tag not in skipped_tags:
             break
     return head
 
 
 def clashes(left: str, right: str) -> bool:
-    """Whether words cannot stand side by side: a word twice, or an article with a wrong sound."""
+    """Whether two words cannot stand side by side: one word twice, or *a* before *old*."""
     article = left.lower()
     return left == right or (article in ("a", "an") and (article == "an") != takes_an(right))
 
@@ -116,11 +124,9 @@ def clashes(left: str, right: str) -> bool:
 _VOWEL_LETTERS = "aeiou"
 _NAMED_WITH_VOWEL = "aefhilmnorsx"
 """Letters whose names begin with a vowel: "an FBI agent", "an R-rated film"."""
-
 _FIRST_PART = re.compile(r"[^\W_]+(?:[.,][^\W_]+)*")
 # "Eight", "eleven" and "eighteen": "11,000" and "1850" begin with these, "1,850" and "110" do not.
 _EIGHT = re.compile(r"8|1[18](?:\D|$|\d\d(?!\d))")
-
 _SILENT_H = re.compile(r"heir(?!on)|hon(?:est|our|or(?!é))|hour(?!i)")
 # "One" begins as "won" does, "onerous" does not.
 _AS_WON = re.compile(r"(?:one(?:s|self|ness|time)?|once|ouija|oui)\b")
@@ -143,18 +149,18 @@ _CAPITAL_U = re.compile(r"U[B-DF-HJ-NP-TV-Z]*s?")
 
 
 def takes_an(word: str) -> bool:
-    """Whether "an" stands before a word, in letters or figures; of a compound its first part."""
-    found = _FIRST_PART.search(word)
-    if found is None:
+    """Whether *an* stands before a word or number: *an hour*, *an NBA star*, *an 8-year-old*."""
+    first_part = _FIRST_PART.search(word)
+    if first_part is None:
         return False
-    if found[0][0].isdecimal():
-        return _EIGHT.match(found[0]) is not None
-    written = found[0].replace(".", "").replace(",", "")
-    first = written.lower()
-    if _CAPITAL_U.fullmatch(written) or first == "u":
+    if first_part[0][0].isdecimal():
+        return _EIGHT.match(first_part[0]) is not None
+    letters = first_part[0].replace(".", "").replace(",", "")
+    lower = letters.lower()
+    if _CAPITAL_U.fullmatch(letters) or lower == "u":
         return False
-    if len(first) == 1 or _SPELLED_OUT.match(first):
-        return first[0] in _NAMED_WITH_VOWEL
-    if first[0] in _VOWEL_LETTERS:
-        return bool(_UN_I.match(first)) or not (_AS_WON.match(first) or _AS_YOU.match(first))
-    return bool(_SILENT_H.match(first) or _VOWEL_Y.match(first))
+    if len(lower) == 1 or _SPELLED_OUT.match(lower):
+        return lower[0] in _NAMED_WITH_VOWEL
+    if lower[0] in _VOWEL_LETTERS:
+        return bool(_UN_I.match(lower)) or not (_AS_WON.match(lower) or _AS_YOU.match(lower))
+    return bool(_SILENT_H.match(lower) or _VOWEL_Y.match(lower))

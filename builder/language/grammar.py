@@ -1,9 +1,8 @@
-"""What may stand where: constituency trees, the reference grammar, and the bank of phrases.
+"""Constituency trees, the reference grammar that extends them, and phrases that reviewers add.
 
-S2LCT compares the productions of a seed's constituency tree with those of a treebank. Where the
-reference has the same left-hand side and the same right-hand side with more words in it, the
-seed is extended at these words' places (Algorithm 1 of the S2LCT paper). The bank of phrases holds
-what reviewers add to a noun, a verb or a sentence, and how often.
+The productions of a seed's tree are compared with those of a treebank. Where the treebank has a
+production with more words, NP → DT *JJ* NN beside the seed's NP → DT NN, the seed is extended by a
+word at that place (Algorithm 1 of the S2LCT paper).
 """
 
 from __future__ import annotations
@@ -15,25 +14,20 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
-from s2lct.builder.language import DATA, listed
-from s2lct.plain_text import words
+from s2lct.builder.language import DATA, word_list
+from s2lct.builder.language.tags import WORD_TAGS
 from s2lct.table_files import read_parquet
 
 Rule = tuple[str, tuple[str, ...]]
 """A production: left-hand side and right-hand side."""
 Added = tuple[tuple[int, str], ...]
-"""Positions in a right-hand side, each with a tag that is inserted before it."""
+"""Symbols inserted into a right-hand side: the index of the symbol behind each, and its tag."""
 
 SHIPPED: Final = DATA / "reference_grammar.parquet"
 PHRASES: Final = DATA / "phrases.parquet"
 ATTACHMENTS: Final = DATA / "attachments.parquet"
-connectives = functools.partial(listed, "connectives.txt")
-"""Adverbs and conjunctions that lean on a sentence before."""
-WORD_TAGS: Final = words(
-    "CC CD DT EX FW IN JJ JJR JJS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP TO UH VB VBD "
-    "VBG VBN VBP VBZ WDT WP WP$ WRB"
-)
-"""Tags that the Penn Treebank gives to words; list markers and symbols are not words."""
+connectives = functools.partial(word_list, "connectives.txt")
+"""Words and phrases that link a sentence to the one before it: *however*, *in addition*."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +63,7 @@ class Node:
         return tuple(child for child in before if child.label == "NP")
 
     def nodes(self) -> Iterator[Node]:
-        """The node and all below it, from the top."""
+        """The node and all nodes below it, parents before children."""
         yield self
         for child in self.children:
             yield from child.nodes()
@@ -77,14 +71,14 @@ class Node:
 
 @functools.lru_cache(maxsize=4096)
 def read_tree(text: str) -> Node:
-    """Read ``(NP (DT 0) (NN 1))``."""
+    """The tree of a bracketed text such as ``(NP (DT 0) (NN 1))``."""
     parts = iter(text.replace("(", " ( ").replace(")", " ) ").split())
     next(parts)
     return _node(parts)
 
 
 def _node(parts: Iterator[str]) -> Node:
-    """The node whose bracket was opened, up to where that is closed."""
+    """Parse a node whose opening bracket was consumed, up to its closing one."""
     label, part = next(parts), next(parts)
     if part != "(":
         next(parts)
@@ -98,13 +92,12 @@ def _node(parts: Iterator[str]) -> Node:
 
 @dataclass(frozen=True, slots=True)
 class LongerProduction:
-    """A reference production that has more words than a seed's production.
+    """A production of the reference grammar that has more words than a seed's production.
 
     Attributes:
-        reference_rhs: the reference production's right-hand side.
-        probability: its share of its left-hand side.
-        added: for each additional symbol, from left to right, the position in the seed's
-            right-hand side before which it is inserted, and its part-of-speech tag.
+        reference_rhs: its right-hand side.
+        probability: its share of the productions with its left-hand side.
+        added: the words that the seed's production lacks, from left to right.
     """
 
     reference_rhs: tuple[str, ...]
@@ -122,7 +115,7 @@ class ReferenceGrammar:
     def __init__(self, counts: Mapping[Rule, int]) -> None:
         """Take how often each production occurs."""
         self.counts = dict(counts)
-        # What a production is extended by are words: the phrases in it stay the same.
+        # A production is extended by words alone: its phrases stay the same.
         self._rules_of: defaultdict[Rule, list[tuple[str, ...]]] = defaultdict(list)
         self._total_of: Counter[str] = Counter()
         for (lhs, rhs), count in self.counts.items():
@@ -144,32 +137,37 @@ class ReferenceGrammar:
     def extensions(
         self, lhs: str, rhs: tuple[str, ...], max_masks: int | None = None
     ) -> list[LongerProduction]:
-        """Reference productions that a seed's production could be extended to.
+        """Reference productions that extend a seed's production by words, the most probable first.
 
-        These have the same left-hand side, and the seed's symbols in the seed's order among 1 to
-        ``max_masks`` more (None: any number), all of them tags of words. Where a symbol repeats,
-        there is an extension for each place that the additional one can have. The most probable
-        come first, then they are in the order of right-hand sides and places.
+        NP → DT NN is extended by NP → DT JJ NN. Where a symbol repeats, as in NP → DT JJ JJ NN of
+        NP → DT JJ NN, there is one for each place that the additional symbol can have.
+
+        Args:
+            lhs: the left-hand side.
+            rhs: the right-hand side of the seed's production.
+            max_masks: the most words to add; None for any number.
         """
-        found = {
+        extensions = {
             LongerProduction(longer, self.probability(lhs, longer), added)
             for longer in self._rules_of.get((lhs, _phrases(rhs)), ())
             if len(longer) > len(rhs)
             for added in _ways_to_add(rhs, longer)
             if max_masks is None or len(added) <= max_masks
         }
-        return sorted(found, key=lambda each: (-each.probability, each.reference_rhs, each.added))
+        return sorted(
+            extensions, key=lambda rule: (-rule.probability, rule.reference_rhs, rule.added)
+        )
 
 
 def _phrases(rhs: tuple[str, ...]) -> tuple[str, ...]:
-    """What of a right-hand side is no tag of a word."""
+    """The symbols of a right-hand side that are phrases, not tags of words."""
     return tuple(symbol for symbol in rhs if symbol not in WORD_TAGS)
 
 
 def _ways_to_add(rhs: tuple[str, ...], longer: tuple[str, ...], start: int = 0) -> Iterator[Added]:
-    """The ways in which a right-hand side is a longer one without some of its words.
+    """All ways to make a right-hand side into a longer one by adding words.
 
-    Both are what is left of them behind the first ``start`` symbols of the shorter one.
+    Both are suffixes: ``start`` is the index in the whole right-hand side at which ``rhs`` begins.
     """
     if not longer:
         if not rhs:
@@ -183,7 +181,7 @@ def _ways_to_add(rhs: tuple[str, ...], longer: tuple[str, ...], start: int = 0) 
 
 
 def neighbour(label: str) -> str:
-    """A neighbour's label without what inflection adds: VBZ and VBN are both VB."""
+    """The label under which the bank has a neighbour: VB for any verb, NN for any noun."""
     return label[:2] if label[:2] in ("VB", "NN", "JJ", "RB") else label
 
 
@@ -201,13 +199,13 @@ class Phrase:
 
 
 PhraseBank = Mapping[tuple[str, str, str], Sequence[Phrase]]
-"""Phrases by the label of the node that holds them, that of their neighbour to the left, and the
-lemma of the head that they hang on."""
+"""Phrases by the label of their parent node, that of their left neighbour, and the lemma of the
+head that they modify."""
 
 
 @functools.cache
 def shipped_bank() -> PhraseBank:
-    """The bank that comes with the package, which ``scripts/harvest_phrases.py`` counts."""
+    """The shipped bank, which ``scripts/harvest_phrases.py`` computes."""
     bank: defaultdict[tuple[str, str, str], list[Phrase]] = defaultdict(list)
     for row in read_parquet(PHRASES.read_bytes(), shipped=True).to_pylist():
         phrase = Phrase(row["text"], row["label"])
@@ -218,6 +216,6 @@ def shipped_bank() -> PhraseBank:
 
 @functools.cache
 def shipped_attachments() -> Mapping[tuple[str, str], float]:
-    """In what share of a head's occurrences a phrase that begins with a word hangs on it."""
+    """By head and a phrase's first word: the share of heads that have such a phrase."""
     rows = read_parquet(ATTACHMENTS.read_bytes(), shipped=True).to_pylist()
     return {(row["head"], row["first"]): row["share"] for row in rows}

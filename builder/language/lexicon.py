@@ -1,12 +1,9 @@
 """The sentiment of words and texts by published word lists, and which words are safe to insert.
 
-SentiWordNet (Baccianella, Esuli & Sebastiani 2010) gives every *sense* of a word a positive and
-a negative score. One sentiment for each (word, part of speech) follows from the rules of Colhon
-et al. (2017), as the S2LCT paper uses them to validate the words a language model suggests.
-
-VADER (Hutto and Gilbert 2014) and TextBlob, which has the lexicon of Pattern (De Smedt and
-Daelemans 2012), add up the scores of words of a text. They guard a suite's labels, independent of
-how it is made, and are baselines too.
+SentiWordNet (Baccianella, Esuli & Sebastiani 2010) scores every *sense* of a word. The rules of
+Colhon et al. (2017) make one sentiment of them for each word and part of speech, as in the S2LCT
+paper. VADER (Hutto and Gilbert 2014) and TextBlob, with the lexicon of Pattern (De Smedt and
+Daelemans 2012), score whole texts; they check labels, and are baselines too.
 """
 
 from __future__ import annotations
@@ -19,7 +16,8 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 
 import yaml
 
-from s2lct.builder.language import DATA, listed
+from s2lct.builder.language import DATA, word_list
+from s2lct.builder.language.tags import FUNCTION_TAGS, PROPER_NOUNS
 from s2lct.plain_text import words
 from s2lct.table_files import read_parquet
 
@@ -29,12 +27,12 @@ Sentiment = Literal["positive", "negative", "neutral"]
 POSES: Final[tuple[Pos, ...]] = get_args(Pos)
 
 OPINIONATED: Final = 0.25
-"""From this absolute score on, a word counts as opinionated whatever its part of speech."""
+"""A word with at least this absolute score is an opinion whatever its part of speech."""
 STRONG: Final = 0.5
-"""From this absolute score on, SentiWordNet alone makes a word an opinion."""
+"""A word with at least this absolute score is an opinion, even if no other list has it."""
 SHIPPED: Final = DATA / "sentiwordnet.parquet"
-laden_words = functools.partial(listed, "laden_words.txt")
-"""What VADER or Pattern have for opinions: see ``scripts/compute_laden_words.py``."""
+laden_words = functools.partial(word_list, "laden_words.txt")
+"""Words that VADER or Pattern list as opinions: see ``scripts/compute_laden_words.py``."""
 _POS_OF_TAG: Final[dict[str, Pos]] = {
     **dict.fromkeys(("JJ", "JJR", "JJS"), "adj"),
     **dict.fromkeys(("NN", "NNS"), "noun"),
@@ -43,27 +41,37 @@ _POS_OF_TAG: Final[dict[str, Pos]] = {
 }
 
 
-FUNCTION_TAGS: Final = words("DT PDT WDT IN TO PRP PRP$ WP WP$ CC MD EX RP WRB CD POS")
-"""Closed-class tags of the Penn Treebank."""
-
 _LISTS: Final[dict[str, Any]] = yaml.safe_load(
     (DATA / "lexicon_words.yaml").read_text(encoding="utf-8")
 )
 CLOSED_CLASS: Final = words(_LISTS["closed_class"])
-"""Words of closed classes that are nothing else; they are never looked up as anything else."""
+"""Function words that are no noun, adjective or verb as well; they have no sentiment."""
 _NUMERALS: Final = words(_LISTS["numerals"])
 FUNCTION_WORDS: Final = CLOSED_CLASS | _NUMERALS | words(_LISTS["function_words"])
-"""Words that a closed-class tag is believed for; some are nouns, verbs or adjectives elsewhere."""
-POLARITY_SHIFTERS: Final = words(" ".join(_LISTS["polarity_shifters"].values()))
+"""Words that may be inserted with a closed-class tag."""
+_SHIFTERS: Final[Mapping[str, frozenset[str]]] = {
+    kind: words(text) for kind, text in _LISTS["polarity_shifters"].items()
+}
+POLARITY_SHIFTERS: Final = frozenset().union(*_SHIFTERS.values())
 """Words that can turn, weaken, suspend or contrast the sentiment of what they stand with.
-None is ever inserted, whatever its tag."""
-_NEGATORS: Final = words(_LISTS["polarity_shifters"]["negators"])
+They are never inserted, whatever their tag."""
+NEGATORS: Final = _SHIFTERS["negators"]
+"""Words that negate a clause: *not*, *nobody*."""
+NEAR_NEGATORS: Final = _SHIFTERS["near_negators"]
+"""Words that all but negate a clause: *hardly*."""
+SEARCH_LISTS: Final[Mapping[str, list[str]]] = {
+    name: sorted(words(text) | (NEGATORS | NEAR_NEGATORS if name == "negators" else frozenset()))
+    for name, text in _LISTS["search_lists"].items()
+}
+"""Word lists that search rules of capability files name with $: ``$negators``."""
 ASSERTIVE: Final = words(_LISTS["assertive"])
-"""Words that stand under no negation."""
+"""Words that cannot stand in a negated sentence, such as *some* and *already*."""
 DENIED_ALONE: Final = words(_LISTS["denied_alone"])
-"""Words that a denial may deny alone."""
+"""Words that a denial may deny instead of the opinion: *not all of it is bad*."""
 POSTDETERMINERS: Final = words(_LISTS["postdeterminers"])
+"""Quantifiers and ordinals, which say of which things a phrase speaks: *other*, *second*."""
 FOCUSING: Final = words(_LISTS["focusing"])
+"""Adverbs that take up what was said before: *also*, *still*."""
 _ENDINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "NNS": ("s", "men", "people"),
     "VBZ": ("s",),
@@ -79,12 +87,12 @@ _NUMBER: Final = re.compile(r"\d+([.,]\d+)*")
 
 
 class Entry(NamedTuple):
-    """What the lexicon knows of one (word, part of speech).
+    """The sentiment of a word as one part of speech.
 
     Attributes:
         score: rank-weighted mean of positive minus negative, in [-1, 1], to four decimals.
-        pure_neutral: whether every sense is neither positive nor negative at all.
-        senses: how many senses the word has.
+        pure_neutral: whether no sense has any positive or negative score.
+        senses: the number of senses.
     """
 
     score: float
@@ -96,11 +104,8 @@ class Lexicon:
     """Sentiment of words by part of speech.
 
     Over a word's senses with ranks r = 1, 2, …, the score is Σ((pos - neg)/r) / Σ(1/r): positive
-    above 0, negative below 0, neutral otherwise (Colhon et al. 2017). *Pure* neutral is a word
-    all of whose senses have positive = negative = 0.
-
-    Words are looked up lower-cased, by lemma first and then by form. Single letters and the
-    words of `CLOSED_CLASS` are never looked up as noun, adjective or verb.
+    above 0, negative below 0, neutral otherwise (Colhon et al. 2017). Words are looked up in lower
+    case, by lemma first and then by form; single letters and `CLOSED_CLASS` only as adverbs.
     """
 
     def __init__(self, entries: Mapping[tuple[str, Pos], Entry]) -> None:
@@ -135,11 +140,9 @@ class Lexicon:
         return "positive" if score > 0 else "negative" if score < 0 else "neutral"
 
     def is_neutral(self, word: str, tag: str, lemma: str) -> bool:
-        """Whether a word with a tag is neutral, as the paper has it.
+        """Whether a word is neutral as the paper defines it: its score is 0, by form, then lemma.
 
-        A noun, adjective, verb or adverb is neutral if its score is 0, by its form or, where that
-        is not listed, by its lemma; one that SentiWordNet does not list is not known to be. Words
-        of closed classes have no sentiment there.
+        A content word that SentiWordNet does not list is not neutral; words of closed classes are.
         """
         pos = self.pos_of_tag(tag)
         if pos is None:
@@ -147,17 +150,13 @@ class Lexicon:
         return self.sentiment(lemma, pos, word) == "neutral"
 
     def is_neutral_insertion(self, word: str, tag: str, lemma: str) -> bool:
-        """Whether inserting a word leaves the sentiment of a sentence alone.
+        """Whether inserting a word leaves the sentiment of a sentence as it is.
 
-        A noun, adjective, verb or adverb is inserted if SentiWordNet lists it for that part of
-        speech as pure neutral (no sense has any positive or negative score), by its form or else
-        by its lemma, and neither reaches an absolute score of 0.25 as another part of speech:
-        a reader does not know which one is meant. Nor may another list have it for an opinion:
-        SentiWordNet knows no feeling in "predictable" or "massive". A single letter is not a word,
-        and a pronoun, determiner, conjunction or preposition is no noun, adjective or verb that is
-        spelt alike. A word with a closed-class tag is inserted if it is a known function word or
-        a number. Negators, diminishers, hedges, contrast and other polarity shifters are never
-        inserted, nor are names, interjections, symbols and punctuation.
+        A noun, adjective, verb or adverb must be pure neutral in SentiWordNet, its form or else its
+        lemma, be no opinion as another part of speech, since a reader does not know which is meant,
+        and not be in `laden_words`: SentiWordNet knows no feeling in *predictable*. With a
+        closed-class tag, a word must be a known function word or a number. Polarity shifters,
+        names, interjections, symbols and punctuation are never inserted.
         """
         form, lemma = _normalise(word), _normalise(lemma)
         if is_polarity_shifter(form) or is_polarity_shifter(lemma):
@@ -170,19 +169,19 @@ class Lexicon:
         spellings = {form, lemma}
         if not laden_words().isdisjoint(spellings):
             return False
-        listed = self._find(lemma, pos, form)
-        if listed is None or not listed.pure_neutral:
+        entry = self._find(lemma, pos, form)
+        if entry is None or not entry.pure_neutral:
             return False
         return not any(
-            (entry := self._find(spelling, other, None))
-            and not entry.pure_neutral
-            and abs(entry.score) >= OPINIONATED
+            (other_entry := self._find(spelling, other_pos, None))
+            and not other_entry.pure_neutral
+            and abs(other_entry.score) >= OPINIONATED
             for spelling in spellings
-            for other in POSES
+            for other_pos in POSES
         )
 
     def is_laden(self, word: str, tag: str, lemma: str) -> bool:
-        """Whether a word that is no name or function word carries an opinion, by any list."""
+        """Whether a noun, adjective, verb or adverb is an opinion by any of the word lists."""
         pos = self.pos_of_tag(tag)
         if pos is None:
             return False
@@ -190,24 +189,24 @@ class Lexicon:
         return strong or not laden_words().isdisjoint({_normalise(word), _normalise(lemma)})
 
     def leaves_sentiment(self, word: str, tag: str, lemma: str) -> bool:
-        """Whether a word may be inserted or left out: a name, a sign within words, or neutral."""
+        """Whether a word may be inserted or left out: a name, *'s*, hyphen, comma, or neutral."""
         return not is_polarity_shifter(word) and (
-            tag in ("NNP", "NNPS", "POS", "HYPH", ",")
+            tag in PROPER_NOUNS | {"POS", "HYPH", ","}
             or self.is_neutral_insertion(word, tag, lemma)
         )
 
     def leaves_label(self, word: str, tag: str, lemma: str) -> bool:
-        """Whether a word turns no opinion and has none; that it makes one stronger is no matter."""
+        """Whether a word is no opinion and turns none, though it may strengthen one, as *very*."""
         from vaderSentiment.vaderSentiment import BOOSTER_DICT
 
         amplifies = BOOSTER_DICT.get(_normalise(word), 0) > 0
         return not is_polarity_shifter(word) and (amplifies or not self.is_laden(word, tag, lemma))
 
     def may_fit(self, word: str, tag: str) -> bool:
-        """Whether a word may be inserted with a tag, by its spelling alone; False is certain.
+        """Whether a word may pass `is_neutral_insertion` with a tag, before its lemma is known.
 
-        One with an inflected tag that is not listed must end as such words do, or be listed as no
-        part of speech: it waits for its lemma, which is not known here.
+        False is certain. An inflected word that is not listed passes if it ends as its tag says, or
+        if it is listed as no part of speech.
         """
         form, pos = _normalise(word), self.pos_of_tag(tag)
         if pos is None:
@@ -236,13 +235,13 @@ class Lexicon:
 
 
 def fitting_words(words: tuple[str, ...], tag: str, lexicon: Lexicon) -> frozenset[str]:
-    """Words that the tables let pass for a tag: what else is suggested would be rejected."""
+    """The words that may be inserted with a tag, see `Lexicon.may_fit`."""
     return frozenset(word for word in words if lexicon.may_fit(word, tag))
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def is_polarity_shifter(word: str) -> bool:
-    """Whether a word, or a part of a hyphenated one, is in `POLARITY_SHIFTERS` or ends in n't."""
+    """Whether a word, or a part of a hyphenated word, shifts polarity, as *but* and *isn't* do."""
     word = _normalise(word)
     return (
         word in POLARITY_SHIFTERS
@@ -252,8 +251,9 @@ def is_polarity_shifter(word: str) -> bool:
 
 
 def is_negator(word: str) -> bool:
-    """Whether a word negates what it stands with."""
-    return _normalise(word) in _NEGATORS or _normalise(word).endswith("n't")
+    """Whether a word negates what it stands with: *not*, *isn't*, *zero*."""
+    word = _normalise(word)
+    return word in NEGATORS | _SHIFTERS["other_negators"] or word.endswith("n't")
 
 
 def _is_function_word(form: str, tag: str) -> bool:
@@ -288,20 +288,17 @@ Scores = Callable[[Iterable[str]], list[tuple[float, ...]]]
 
 
 def scores(texts: Iterable[str]) -> list[tuple[float, ...]]:
-    """What each of `SCORERS` finds of texts."""
+    """For each text, its sentiment by each of `SCORERS`."""
     return [tuple(score()(text) for score in SCORERS) for text in texts]
 
 
-def distance(one: Sequence[float], other: Sequence[float]) -> float:
-    """How far the `scores` of two texts are from each other, from 0 to 2: the scorers' mean.
-
-    One that averages over the words it knows moves with any of them; both move with an opinion.
-    """
-    return fmean(abs(second - first) for first, second in zip(one, other, strict=True))
+def distance(first: Sequence[float], second: Sequence[float]) -> float:
+    """The mean difference of two texts' `scores`, from 0 to 2."""
+    return fmean(abs(right - left) for left, right in zip(first, second, strict=True))
 
 
 def subjectivity(text: str) -> float:
-    """How subjective words are, from 0 to 1, by the lexicon of Pattern; 0 for unknown ones."""
-    from textblob.en import subjectivity as of_pattern
+    """How subjective a text's words are, from 0 to 1, by the lexicon of Pattern."""
+    from textblob.en import subjectivity as subjectivity_by_pattern
 
-    return float(of_pattern(text))
+    return float(subjectivity_by_pattern(text))

@@ -1,4 +1,4 @@
-"""What a wording does to a sentence: how far a denial reaches, and what its pronouns stand for."""
+"""How a template's wording meets a sentence: what a denial takes back, what *it* refers to."""
 
 from __future__ import annotations
 
@@ -9,66 +9,89 @@ from typing import TYPE_CHECKING
 
 from s2lct.builder.language.lexicon import ASSERTIVE, DENIED_ALONE, Lexicon, is_negator
 from s2lct.builder.language.operations import things
+from s2lct.builder.language.tags import ADJECTIVES, DEFINITE_WORDS
+from s2lct.plain_text import words
 
 if TYPE_CHECKING:
     from s2lct.builder.records import InsertedWord, ParsedSentence, Token
 
-_DEFINITE = frozenset({"the", "this", "that", "these", "those"})
-_MODIFIERS = frozenset({"JJ", "JJR", "JJS", "VBN", "VBG", "ADJP"})
+_BEFORE_NOUN = ADJECTIVES | words("VBN VBG ADJP")
 _WORDS = re.compile(r"[\w'’]+")
-_REFERS = re.compile(
+_REFERRING_IT = re.compile(
     r"(?<!yes, )(?<!no, )\bit\b(?!(?:['’]s)?(?: [\w'’]+){0,3} (?:that|to)\b)", re.IGNORECASE
 )
-"""*It* that stands for a thing: not that of *it isn't true that*, nor of *no, it isn't*."""
+"""*It* that refers to a thing, unlike that of *it isn't true that* or of *no, it isn't*."""
 _FIELD = re.compile(r"\{[^}]*\}")
 
 
 def is_reached(sentence: ParsedSentence, lexicon: Lexicon, *, of_degree: bool = True) -> bool:
-    """Whether who denies a sentence takes back every opinion in it.
+    """Whether denying a sentence takes back every opinion in it.
 
-    A denial reaches the predicate. An opinion before a noun outlives it where the noun phrase is
-    the subject (*the predictable script was a disaster? No.*) or is definite, and so presupposes
-    it (*this incredible performance*); so does one that is compared (*not as sorry a mess as …*).
-    Unless denials ``of_degree`` count, so may one whose degree alone may be denied.
+    A denial reaches the predicate alone: *The script was a disaster? No.* An opinion survives it
+
+    - before the noun of a subject: *the predictable script was a disaster*;
+    - before the noun of a definite phrase, which presupposes it: *this incredible performance*;
+    - within a comparison: *not as sorry a mess as its sequel*.
+
+    Args:
+        sentence: what is denied.
+        lexicon: says which words are opinions.
+        of_degree: if False, denials that may be of degree alone do not count: *it doesn't work
+            perfectly* may still be praise.
     """
-    if not of_degree and _leaves_less(sentence, lexicon):
+    if not of_degree and _opinion_is_of_degree(sentence, lexicon):
         return False
     tokens = sentence.tokens
     clauses = [node for node in sentence.tree.nodes() if node.label == "S"]
-    parts = (n for clause in clauses for subject in clause.subjects for n in subject.nodes())
-    subjects = {(n.start, n.end) for n in parts}
-    for node in sentence.tree.nodes():
-        first = tokens[node.start]
-        presupposes = (
-            first.text.lower() in _DEFINITE
+    in_subjects = {
+        (node.start, node.end)
+        for clause in clauses
+        for subject in clause.subjects
+        for node in subject.nodes()
+    }
+    for phrase in sentence.tree.nodes():
+        first = tokens[phrase.start]
+        survives = (
+            first.text.lower() in DEFINITE_WORDS
             or first.tag == "PRP$"
-            or node.child_labels[:1] == ("NP",)  # "Demme's loose approach"
-            or (node.start, node.end) in subjects
+            or phrase.child_labels[:1] == ("NP",)  # "Demme's loose approach"
+            or (phrase.start, phrase.end) in in_subjects
         )
-        if node.label == "NP" and presupposes:
-            last = max((c.start for c in node.children if c.label[:2] == "NN"), default=-1)
-            before = [c for c in node.children if c.end <= last and c.label in _MODIFIERS]
-            if any(_is_laden(tokens[n], lexicon) for c in before for n in range(c.start, c.end)):
+        if phrase.label == "NP" and survives:
+            nouns = (child.start for child in phrase.children if child.label[:2] == "NN")
+            last_noun = max(nouns, default=-1)
+            modifiers = [
+                child
+                for child in phrase.children
+                if child.end <= last_noun and child.label in _BEFORE_NOUN
+            ]
+            if any(
+                _is_laden(tokens[number], lexicon)
+                for modifier in modifiers
+                for number in range(modifier.start, modifier.end)
+            ):
                 return False
-    forms = [token.text.lower() for token in tokens]
-    compared = [n for n, form in enumerate(forms) if form == "as"]
+    places_of_as = [number for number, token in enumerate(tokens) if token.text.lower() == "as"]
     return not any(
-        _is_laden(tokens[n], lexicon)
-        for first_as, second_as in pairwise(compared)
-        for n in range(first_as + 1, second_as)
+        _is_laden(tokens[number], lexicon)
+        for first_as, second_as in pairwise(places_of_as)
+        for number in range(first_as + 1, second_as)
     )
 
 
-def _leaves_less(sentence: ParsedSentence, lexicon: Lexicon) -> bool:
-    """Whether who denies a sentence may deny no more than how good or bad something is.
+def _opinion_is_of_degree(sentence: ParsedSentence, lexicon: Lexicon) -> bool:
+    """Whether denying a sentence may deny no more than how good or bad something is.
 
-    *It doesn't work perfectly* may still be praise, *it isn't amazingly clear*, too: an adverb in
-    *-ly* is all the opinion there is, or says of a quality how far it goes.
+    So it is where an adverb in *-ly* is the only opinion, *it works perfectly*, or says how far a
+    quality goes, *amazingly clear*.
     """
     laden = [token for token in sentence.tokens if _is_laden(token, lexicon)]
-    adverbs = [each for each in laden if each.tag == "RB" and each.text.endswith("ly")]
-    graded = any(a in adverbs and b.tag[:2] in ("JJ", "RB") for a, b in pairwise(sentence.tokens))
-    return graded or (bool(adverbs) and adverbs == laden)
+    adverbs = [token for token in laden if token.tag == "RB" and token.text.endswith("ly")]
+    qualifies = any(
+        left in adverbs and right.tag[:2] in ("JJ", "RB")
+        for left, right in pairwise(sentence.tokens)
+    )
+    return qualifies or (bool(adverbs) and adverbs == laden)
 
 
 def _is_laden(token: Token, lexicon: Lexicon) -> bool:
@@ -76,23 +99,29 @@ def _is_laden(token: Token, lexicon: Lexicon) -> bool:
 
 
 def is_negative(wording: str) -> bool:
-    """Whether a template with its choices made, as it is shown, negates a sentence."""
+    """Whether a template with its choices made negates a sentence: *I wouldn't say that {P}*."""
     return "|negate" in wording or any(map(is_negator, _WORDS.findall(wording)))
 
 
 def shuns_negation(inserted: Iterable[InsertedWord], *, unread: bool) -> bool:
-    """Whether one of inserted words goes under no negation: *some*, and where nobody read *all*."""
+    """Whether an inserted word cannot stand in a negated sentence, as *some* cannot.
+
+    In a corpus that nobody read nor can *all*: *not all is bad* denies *all*, and not *bad*.
+    """
     shunned = ASSERTIVE | DENIED_ALONE if unread else ASSERTIVE
     return any(not shunned.isdisjoint(word.word.lower().split()) for word in inserted)
 
 
 def has_referent(wording: str, sentence: ParsedSentence) -> bool:
-    """Whether the sentence has a thing for the pronoun of a wording, where that has one."""
-    if not _REFERS.search(_FIELD.sub("", wording)):
+    """Whether a wording has no pronoun, or the sentence says what the pronoun refers to.
+
+    *I thought that {P}. Now I love it.* needs a sentence about a thing, such as *The script is
+    dull.*, or one that says *it* or *this* itself.
+    """
+    if not _REFERRING_IT.search(_FIELD.sub("", wording)):
         return True
-    tokens = sentence.tokens
     return any(
         (token.tag == "NN" and token.lemma.lower() in things())
-        or (token.text.lower() in ("it", "this") and behind.tag[:2] in ("VB", "MD", "RB"))
-        for token, behind in pairwise(tokens)
+        or (token.text.lower() in ("it", "this") and following.tag[:2] in ("VB", "MD", "RB"))
+        for token, following in pairwise(sentence.tokens)
     )

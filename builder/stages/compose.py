@@ -16,7 +16,7 @@ from itertools import islice
 
 from s2lct.builder.capabilities.schema import Form, Template, is_reply, operations_of
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.language.operations import NotApplicableError, operated
+from s2lct.builder.language.operations import NotApplicableError, apply_operations
 from s2lct.builder.language.reach import has_referent, is_reached
 from s2lct.builder.records import (
     Expansion,
@@ -86,7 +86,7 @@ def compose(
             rendered, of_slot = _rewritten(template, name, sentence.text, wording[name])
             text, shown = text + rendered, shown + of_slot
             continue
-        rendered, places = operated(sentence, operations_of(found))
+        rendered, places = apply_operations(sentence, operations_of(found))
         if not is_reply(found):
             starts[name] = {number: len(text) + at for number, at in places.items()}
         text, shown = text + rendered, shown + found[0]

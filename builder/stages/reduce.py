@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
-from s2lct.builder.language.fluency import DEGREE, clashes
-from s2lct.builder.language.grammar import WORD_TAGS, Node, ReferenceGrammar, connectives
+from s2lct.builder.language.fluency import DEGREE_WORDS, clashes
+from s2lct.builder.language.grammar import Node, ReferenceGrammar, connectives
 from s2lct.builder.language.lexicon import POSTDETERMINERS, Lexicon
 from s2lct.builder.language.reach import has_referent
+from s2lct.builder.language.tags import WORD_TAGS
 from s2lct.builder.records import (
     Extension,
     InsertedWord,
@@ -216,7 +217,7 @@ def _is_needed(tokens: Sequence[Token], node: Node, number: int) -> bool:
         (child.is_word and WORD_TAGS.isdisjoint(labels[number + 1 :]))
         or child.label == "NN"
         or (child.is_word and number > 0 and tokens[child.start - 1].tag in ("RB", "RBR", "RBS"))
-        or first in DEGREE
+        or first in DEGREE_WORDS
         or (node.label == "NP" and first in POSTDETERMINERS)
         or not _QUOTES.isdisjoint(around)
     )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from s2lct.builder.kept_models import KeptModels
-from s2lct.builder.language import listed
+from s2lct.builder.language import word_list
 from s2lct.builder.language.fluency import proper_words
 from s2lct.builder.language.grammar import Node, ReferenceGrammar, connectives
 from s2lct.builder.language.lexicon import Lexicon
@@ -19,7 +19,7 @@ from s2lct.builder.stages.search import is_complete_sentence
 from s2lct.labels import Label
 from s2lct.plain_text import words
 
-bare_nouns = partial(listed, "bare_nouns.txt")
+bare_nouns = partial(word_list, "bare_nouns.txt")
 """Nouns that stand without an article in the singular."""
 _DETERMINERS = frozenset({"DT", "PDT", "PRP$", "WP$", "POS", "CD"})
 _OF_PLURALS = words("are were have do")
