@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from s2lct.builder.corpus.collect import MAX_WORDS, Corpus
 from s2lct.builder.corpus.read import hub_spec, read_corpus
-from s2lct.builder.language.natural_text import all_restored, detokenise, restored, undo_escapes
+from s2lct.builder.language.natural_text import detokenise, undo_escapes
 from s2lct.builder.neutral import read_neutral
 from s2lct.errors import CorpusError
 
@@ -585,20 +585,6 @@ FRAGMENTS = (
     ". , ; : ! ? ... -- - -- ( ) [ ] $ 20 % # 3 * / & B A well-made so-so- -up \\/ ol' 's- é 海 😀"
 )
 fragments = st.sampled_from(FRAGMENTS.split())
-
-
-def test_many_texts_are_restored_elsewhere_and_nothing_that_lies_here_is_imported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("S2LCT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "json.py").write_text("open('imported', 'w')\n", encoding="utf-8")
-    texts = [f"« caf\xe9 » , number {number} , does n't close ." for number in range(2_500)]
-    begun: list[bool] = []
-    assert all_restored(texts, lambda: begun.append(True)) == list(map(restored, texts))
-    assert begun == [True]
-    assert all_restored(texts, lambda: begun.append(True))[0] == restored(texts[0])
-    assert begun == [True] and not (tmp_path / "imported").exists()
 
 
 @settings(max_examples=100)

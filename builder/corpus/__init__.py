@@ -1,1 +1,1 @@
-"""Labelled sentences, from wherever they lie."""
+"""Corpora: labelled sentences of packages, files, the Hub and the Stanford Sentiment Treebank."""

@@ -1,6 +1,6 @@
-"""Clean a corpus as people have it: reviews into sentences, what is none aside, the best first.
+"""Clean a user's corpus: split reviews into sentences, set bad ones aside, rank the others.
 
-What is set aside is not mended: there is always another sentence.
+What is set aside is not mended: a corpus has other sentences.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from s2lct.builder.language.natural_text import natural, sentence_case
 from s2lct.builder.models.opinions import Opinion, opinions
 from s2lct.builder.records import Sentence
 
-LEAST_WORDS = 3
-OWN_WORD = 5
-"""Texts that have a word make it the corpus's own, though no dictionary lists it: *bluetooth*."""
-EASY_LENGTH = range(4, 21)
-CONTRADICTED = 9
+MIN_WORDS = 3
+MIN_TEXTS_OF_CORPUS_WORD = 5
+"""A word that no dictionary lists, such as *bluetooth*, is accepted if so many texts have it."""
+EASY_LENGTHS = range(4, 21)
+"""Numbers of words that make a sentence easy to read."""
+CONTRADICTED_RANK = 9
 """The rank of sentences whose label opinions contradict."""
 _PARAGRAPHS = re.compile(r"(?:<br\s*/?>\s*)+|\n\s*\n", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -38,73 +39,80 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Cleaned:
-    """What cleaning leaves of a corpus.
+    """A cleaned corpus.
 
     Attributes:
-        sentences: the sentences, each with the rank in which it serves.
-        set_aside: how many were set aside, by reason.
-        told: in words, which labels are not as the corpus gives them.
+        sentences: the sentences, each with its rank.
+        set_aside: the number of sentences and texts set aside, by reason.
+        notes: which labels are not as the corpus gives them, for its description.
     """
 
     sentences: Sequence[Sentence]
     set_aside: Counter[str]
-    told: str
+    notes: str
 
 
 def clean(texts: Sequence[Sentence]) -> Cleaned:
-    """Split texts into sentences, set aside what is none, and rank what is left.
+    """Split texts into sentences, set bad ones aside, and rank the others.
 
-    Texts are taken as the corpus has them, in ``raw``. A sentence of a longer one has its label
-    where all opinions are that it is right (`s2lct.builder.models.opinions`), so never neutral:
-    what is neither good nor bad as a whole is seldom so in a sentence.
+    A sentence of a longer text gets the text's label if all opinions agree with it
+    (`s2lct.builder.models.opinions`). That is never so for neutral: what is neither good nor bad as
+    a whole seldom is in each sentence.
+
+    Args:
+        texts: the corpus's texts in ``raw``; their ``text`` is not used.
     """
-    lower_case = sum(text.raw.islower() for text in texts) > len(texts) / 2
+    is_lower_case = sum(text.raw.islower() for text in texts) > len(texts) / 2
     split: list[tuple[Sentence, bool]] = []
     overlong = 0
     for text in texts:
         if has_overlong_word(text.raw):
             overlong += 1
             continue
-        parts = [sentence_case(part) if lower_case else part for part in sentences_of(text.raw)]
-        whole = len(parts) <= 1
+        parts = [sentence_case(part) if is_lower_case else part for part in sentences_of(text.raw)]
+        is_whole = len(parts) <= 1
         for number, part in enumerate(parts or [""], start=1):
-            id = text.id if whole else f"{text.id}#{number}"
-            split.append((replace(text, id=id, text=part, raw=text.raw if whole else part), whole))
-    own = _own_words([sentence.text for sentence, _ in split])
-    faults = [_fault(sentence.text, own) if sentence.text else None for sentence, _ in split]
-    aside = Counter(filter(None, faults)) + Counter({OVERLONG_WORDS: overlong})
-    plain = [each for each, fault in zip(split, faults, strict=True) if fault is None]
-    opinion_of = opinions([sentence.text for sentence, _ in plain])
+            id = text.id if is_whole else f"{text.id}#{number}"
+            raw = text.raw if is_whole else part
+            split.append((replace(text, id=id, text=part, raw=raw), is_whole))
+    corpus_words = _corpus_words([sentence.text for sentence, _ in split])
+    faults = [
+        _fault(sentence.text, corpus_words) if sentence.text else None for sentence, _ in split
+    ]
+    set_aside = Counter(filter(None, faults)) + Counter({OVERLONG_WORDS: overlong})
+    sound = [both for both, fault in zip(split, faults, strict=True) if fault is None]
+    opinion_of = opinions([sentence.text for sentence, _ in sound])
     kept: list[Sentence] = []
-    given = 0
-    for sentence, whole in plain:
+    inherited = 0
+    for sentence, is_whole in sound:
         opinion = opinion_of[sentence.text]
-        if not whole and not opinion.is_unanimous(sentence.label):
-            aside["unsure label of a longer text"] += 1
+        if not is_whole and not opinion.is_unanimous(sentence.label):
+            set_aside["unsure label of a longer text"] += 1
             continue
-        given += not whole
+        inherited += not is_whole
         kept.append(replace(sentence, rank=_rank(sentence, opinion)))
-    last = sum(sentence.rank == CONTRADICTED for sentence in kept)
-    told = ""
-    if given:
-        told = f"; {given:,} have the label of a longer text, on which all opinions agree"
-    if last:
-        told += f"; {last:,} whose label opinions contradict come last"
-    if kept and (aside or told):
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in aside.most_common())
-        counts = f"{len(kept):,} sentences in {len(texts):,} texts{told}"
+    contradicted = sum(sentence.rank == CONTRADICTED_RANK for sentence in kept)
+    notes = ""
+    if inherited:
+        notes = f"; {inherited:,} have the label of a longer text, on which all opinions agree"
+    if contradicted:
+        notes += f"; {contradicted:,} whose label opinions contradict come last"
+    if kept and (set_aside or notes):
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in set_aside.most_common())
+        counts = f"{len(kept):,} sentences in {len(texts):,} texts{notes}"
         logger.warning("%s: %s; set aside: %s", kept[0].corpus, counts, reasons or "none")
-    return Cleaned(kept, aside, told)
+    return Cleaned(kept, set_aside, notes)
 
 
 def sentences_of(raw: str) -> list[str]:
-    """The sentences of a text, as natural text; line breaks of HTML and blank lines end one."""
+    """The sentences of a text as natural text; `<br>` and blank lines end a sentence, too."""
     parts = [natural(part) for part in _PARAGRAPHS.split(html.unescape(raw))]
     return [sentence for part in parts if part for sentence in _splitter()(part)]
 
 
 @functools.cache
 def _splitter() -> Callable[[str], list[str]]:
+    """A function that splits natural text into sentences."""
     import spacy
 
     pipeline = spacy.blank("en")
@@ -123,8 +131,8 @@ _LIST = re.compile(
     r"^(?:[-–—*•+#>~=]|\(?\d{1,2}[.):]\s|\(?[a-zA-Z][.)]\s)|\b(?:pros?|cons?)\s*[:\-]",
     re.IGNORECASE,
 )
-_WHOLE = re.compile(r"""["'“‘(\[]*[A-Z0-9$].*(?<!\.\.)[.!?…]["'”’)\]]*""", re.DOTALL)
-_TWO = re.compile(
+_COMPLETE = re.compile(r"""["'“‘(\[]*[A-Z0-9$].*(?<!\.\.)[.!?…]["'”’)\]]*""", re.DOTALL)
+_TWO_SENTENCES = re.compile(
     rf";|^(?:{_SUBJECT}|the|my)\b(?:(?!\b(?:if|when|because|while|though|although|since|and|but|or"
     rf"|so|as)\b)[^,])+,\s{_SUBJECT}\b\s\w",
     re.IGNORECASE,
@@ -137,32 +145,37 @@ _FAULTS: Mapping[str, Callable[[str], object]] = {
         text.count('"') % 2 or any(text.count(pair[0]) != text.count(pair[1]) for pair in _PAIRS)
     ),
     "capitals": lambda text: text.isupper() or any(map(_is_shouted, _WORD.findall(text))),
-    "fragments": lambda text: len(_WORD.findall(text)) < LEAST_WORDS or not _WHOLE.fullmatch(text),
-    "two sentences in one": _TWO.search,
+    "fragments": lambda text: len(_WORD.findall(text)) < MIN_WORDS or not _COMPLETE.fullmatch(text),
+    "two sentences in one": _TWO_SENTENCES.search,
     "repeated words": re.compile(r"\b([^\W\d_]+) \1\b", re.IGNORECASE).search,
 }
-"""Why a text is no plain sentence, the first reason that holds."""
+"""Tests for what a plain sentence does not have, by the name of the fault."""
 
 
 def _is_shouted(word: str) -> bool:
-    """Whether an everyday word is in capitals, and no abbreviation: *SO*, *TERRIBLE*."""
-    plain = word.lower()
-    is_everyday = plain in FUNCTION_WORDS or (len(word) > 3 and plain in known_words())
+    """Whether an everyday word is in capitals, *TERRIBLE*, and thus no abbreviation."""
+    lower = word.lower()
+    is_everyday = lower in FUNCTION_WORDS or (len(word) > 3 and lower in known_words())
     return len(word) > 1 and word.isupper() and is_everyday and word not in ("IT", "US")
 
 
-def _fault(text: str, own: frozenset[str]) -> str | None:
-    """Why a text is no plain sentence in common spelling, or its corpus's own; None if it is."""
-    reason = next((name for name, holds in _FAULTS.items() if holds(text)), None)
-    if reason is None and any(own.isdisjoint({word, word.lower()}) for word in _unlisted(text)):
+def _fault(text: str, corpus_words: frozenset[str]) -> str | None:
+    """The first fault for which a text is no plain sentence; None without one.
+
+    Unknown words are a fault, apart from ``corpus_words``.
+    """
+    fault = next((name for name, is_found in _FAULTS.items() if is_found(text)), None)
+    if fault is None and any(
+        corpus_words.isdisjoint({word, word.lower()}) for word in _unlisted(text)
+    ):
         return "unknown spelling"
-    return reason
+    return fault
 
 
 def is_plain_sentence(text: str) -> bool:
-    """Whether a text is a plain sentence in common spelling that has its names with capitals.
+    """Whether a text is a plain sentence, commonly spelt, without names in lower case.
 
-    Where a corpus is in lower case, what no dictionary lists is a name.
+    A word that no dictionary lists counts as a name.
     """
     words = [re.sub("['’]s$", "", word) for word in _WORD.findall(text) if word.islower()]
     has_name = any(word in proper_words() or not _is_listed(word) for word in words)
@@ -170,18 +183,18 @@ def is_plain_sentence(text: str) -> bool:
 
 
 def _unlisted(text: str) -> Iterator[str]:
-    """Words that no dictionary lists, but for names and what has an apostrophe.
+    """Words that no dictionary lists, apart from names.
 
-    A capital makes a name within a sentence. The first word has one anyway, and is a name only if
-    the next one has a capital, too (*Wim Wenders*).
+    A word with a capital is a name. The first word of a sentence is one only if the next has a
+    capital, too: *Wim Wenders*.
     """
-    asked = [*_FIRST.findall(text), *filter(str.islower, _WORD.findall(text))]
-    return (word for word in asked if not _is_listed(word.lower()))
+    words = [*_FIRST.findall(text), *filter(str.islower, _WORD.findall(text))]
+    return (word for word in words if not _is_listed(word.lower()))
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def _is_listed(word: str) -> bool:
-    """Whether a dictionary has a word: WordNet, or the SPECIALIST lexicon by lemminflect."""
+    """Whether WordNet or the SPECIALIST lexicon has a word; a short or contracted one counts."""
     if len(word) < 3 or "'" in word or "’" in word or word in FUNCTION_WORDS | proper_words():
         return True
     if any((word, pos) in Lexicon.load().entries for pos in POSES):
@@ -191,9 +204,11 @@ def _is_listed(word: str) -> bool:
     return bool(getAllLemmas(word))
 
 
-_THEM = re.compile(r"(?:They|Them|Their|These|Those|Both|Each|Such|Most|Some)\b", re.IGNORECASE)
+_PLURAL_SUBJECT = re.compile(
+    r"(?:They|Them|Their|These|Those|Both|Each|Such|Most|Some)\b", re.IGNORECASE
+)
 _PERSON = re.compile(r"\b(?:he|she|him|her|his|hers)\b", re.IGNORECASE)
-_OTHERS = re.compile(
+_OTHER_THINGS = re.compile(
     r"\b(?:an)?other\b|\b(?:also|former|latter|same|such)\b"
     r"|^(?:the|my|a) (?:first|second|third|next|last)\b",
     re.IGNORECASE,
@@ -201,12 +216,13 @@ _OTHERS = re.compile(
 
 
 def refers_outside(text: str) -> bool:
-    """Whether a sentence goes on with, or speaks of, what another one before it said.
+    """Whether a sentence refers to one before it.
 
-    It begins with a connective or with who *they* are; *he* or *she* has no name before it; or it
-    speaks of others, or of the first of several.
+    It does if it begins with a connective or a word like *they*; has *he* or *she* without a name
+    before; or speaks of *another*, *the same* or *the first*.
     """
-    if any(pattern(text) for pattern in (_goes_on().match, _THEM.match, _OTHERS.search)):
+    matchers = (_connective().match, _PLURAL_SUBJECT.match, _OTHER_THINGS.search)
+    if any(matcher(text) for matcher in matchers):
         return True
     person = _PERSON.search(text)
     return person is not None and not any(
@@ -215,30 +231,30 @@ def refers_outside(text: str) -> bool:
 
 
 @functools.cache
-def _goes_on() -> re.Pattern[str]:
-    listed = "|".join(map(re.escape, sorted(connectives())))
-    return re.compile(rf"(?:(?:{listed}),|(?:and|but|or|so|then)\b)", re.IGNORECASE)
+def _connective() -> re.Pattern[str]:
+    phrases = "|".join(map(re.escape, sorted(connectives())))
+    return re.compile(rf"(?:(?:{phrases}),|(?:and|but|or|so|then)\b)", re.IGNORECASE)
 
 
-def _own_words(texts: Sequence[str]) -> frozenset[str]:
-    """Words that many texts have, and names: what has a capital where none is due."""
+def _corpus_words(texts: Sequence[str]) -> frozenset[str]:
+    """Words that no dictionary lists but many texts have, and names within sentences."""
     counts = Counter(word.lower() for text in texts for word in set(_unlisted(text)))
-    often = (word for word, count in counts.items() if count >= OWN_WORD)
-    return frozenset(often).union(*map(_NAME.findall, texts))
+    frequent = (word for word, count in counts.items() if count >= MIN_TEXTS_OF_CORPUS_WORD)
+    return frozenset(frequent).union(*map(_NAME.findall, texts))
 
 
 def _rank(sentence: Sentence, opinion: Opinion) -> int:
-    """How late a sentence serves: 0 for the best."""
+    """The number of doubts about a sentence: 0 for the best, which are used first."""
     if opinion.contradicts(sentence.label):
-        return CONTRADICTED
+        return CONTRADICTED_RANK
     words: list[str] = _WORD.findall(sentence.text)
-    asked = [
-        re.split("['’]", each)[0].lower() for each in words if each.islower() or each is words[0]
+    common = [
+        re.split("['’]", word)[0].lower() for word in words if word.islower() or word is words[0]
     ]
     doubts = (
         not opinion.is_unanimous(sentence.label),
-        len(words) not in EASY_LENGTH,
-        not known_words().issuperset(asked),
+        len(words) not in EASY_LENGTHS,
+        not known_words().issuperset(common),
         refers_outside(sentence.text),
         any(map(is_polarity_shifter, words)),
     )

@@ -1,4 +1,4 @@
-"""The sentences of a corpus: those that can be used, each with one label."""
+"""Corpora, made of the sentences that can be used: each has one label."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from s2lct.plain_text import ShortRepr, plain
 
 MAX_WORDS = 256
 _MAX_CHARACTERS = 10_000
-_LONGEST_WORD = 200
-OVERLONG_WORDS = f"a word longer than {_LONGEST_WORD} characters"
-_OVERLONG = re.compile(rf"\S{{{_LONGEST_WORD + 1}}}")
-# What a masked language model fills in, and what a tokenizer takes for a token of its own.
-_OF_MODELS = re.compile(
+_MAX_WORD_CHARACTERS = 200
+OVERLONG_WORDS = f"a word longer than {_MAX_WORD_CHARACTERS} characters"
+_OVERLONG_WORD = re.compile(rf"\S{{{_MAX_WORD_CHARACTERS + 1}}}")
+# Braces mark slots and masks; the others are special tokens of tokenizers.
+_MODEL_TOKENS = re.compile(
     r"[{}]|\[(?:MASK|SEP|CLS|PAD|UNK|BOS|EOS|INST)\]|</?(?:s|mask|pad|unk|bos|eos)>|<\|\w+\|>",
     re.IGNORECASE,
 )
@@ -34,8 +34,8 @@ class Corpus(ShortRepr):
     Attributes:
         name: such as ``sst``, ``embedded``, ``csv:reviews.csv`` or ``hf:org/name``.
         sentences: in the order of the corpus.
-        fingerprint: SHA-256 (hex) of the sentences, whatever the corpus is called.
-        skipped: how many records were left out, by reason.
+        fingerprint: SHA-256 (hex) of the sentences.
+        skipped: the number of texts left out, by reason.
         description: what the corpus holds, for a suite's card.
         licence: the licence of its texts, as far as its authors state one.
     """
@@ -58,26 +58,35 @@ def corpus_of(
     labelled: bool = True,
     distinct: bool = True,
 ) -> Corpus:
-    """A corpus of those sentences that can be used; see `Corpus`.
+    """A corpus of the sentences that can be used; the others are counted by reason.
 
-    Texts that are labelled in two ways are left out if it is ``labelled``; of equal texts only the
-    first is kept if they are to be ``distinct``. Some may have been ``skipped`` before.
+    Args:
+        name: see `Corpus`.
+        sentences: all sentences that were read.
+        description: see `Corpus`.
+        licence: see `Corpus`.
+        skipped: texts left out before, by reason.
+        labelled: whether to leave out texts that have two labels.
+        distinct: whether to keep only the first of equal texts.
+
+    Raises:
+        CorpusError: no sentence can be used, or two have one id.
     """
-    gone = Counter(skipped)
+    skips = Counter(skipped)
     usable: list[Sentence] = []
     for sentence in sentences:
         if fault := _fault(sentence.text):
-            gone[fault] += 1
+            skips[fault] += 1
         else:
             usable.append(sentence)
     conflicts = _conflicts(usable) if labelled else frozenset()
     kept = [sentence for sentence in usable if sentence.text not in conflicts]
-    gone["conflicting labels"] += len(usable) - len(kept)
+    skips["conflicting labels"] += len(usable) - len(kept)
     if distinct:
         first: dict[str, Sentence] = {}
         for sentence in kept:
             first.setdefault(sentence.text, sentence)
-        gone["duplicate text"] += len(kept) - len(first)
+        skips["duplicate text"] += len(kept) - len(first)
         kept = [*first.values()]
     (id, times), *_ = [*Counter(sentence.id for sentence in kept).most_common(1), ("", 0)]
     if times > 1:
@@ -85,22 +94,22 @@ def corpus_of(
             f"{name}: {times} sentences have the id {plain(id, 60)!r}",
             hint="make the ids unique, or drop or rename the column 'id'",
         )
-    gone = Counter({reason: count for reason, count in sorted(gone.items()) if count})
+    skips = Counter({reason: count for reason, count in sorted(skips.items()) if count})
     if not kept:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in gone.items())
+        reasons = ", ".join(f"{count} {reason}" for reason, count in skips.items())
         raise CorpusError(
             f"{name} holds no usable sentence ({reasons or 'empty'})",
             hint=f"give a corpus with at least one labelled sentence of at most {MAX_WORDS} words",
         )
     fingerprint = fingerprint_of([(s.id, s.text, s.label, s.split, s.score, s.raw) for s in kept])
-    return Corpus(name, tuple(kept), fingerprint, gone, description, licence)
+    return Corpus(name, tuple(kept), fingerprint, skips, description, licence)
 
 
 def _fault(text: str) -> str | None:
-    """Why a text can be no sentence; None if it can."""
+    """Why a text cannot be used; None if it can."""
     if not text.isprintable() and _CONTROLS.search(text):
         return "control characters"
-    if _OF_MODELS.search(text):
+    if _MODEL_TOKENS.search(text):
         return "braces or tokens of a language model"
     if not text:
         return "blank"
@@ -112,27 +121,27 @@ def _fault(text: str) -> str | None:
 
 
 def has_overlong_word(text: str) -> bool:
-    """Whether a word of a text is none: to cut such a one into tokens takes a minute."""
-    return len(text) > _LONGEST_WORD and _OVERLONG.search(text) is not None
+    """Whether a text has a word so long that tokenizing it would take a minute."""
+    return len(text) > _MAX_WORD_CHARACTERS and _OVERLONG_WORD.search(text) is not None
 
 
 def without_conflicts(corpora: Sequence[Corpus]) -> list[Corpus]:
-    """Corpora without the texts that are labelled otherwise in another."""
+    """The corpora without texts that have another label in another corpus."""
     conflicts = _conflicts(sentence for corpus in corpora for sentence in corpus.sentences)
-    left: list[Corpus] = []
+    consistent: list[Corpus] = []
     for corpus in corpora:
         kept = tuple(sentence for sentence in corpus.sentences if sentence.text not in conflicts)
-        gone = Counter({"conflicting labels": len(corpus.sentences) - len(kept)})
-        skipped = dict(sorted((Counter(corpus.skipped) + gone).items()))
-        left.append(replace(corpus, sentences=kept, skipped=skipped))
-    return left
+        conflicting = Counter({"conflicting labels": len(corpus.sentences) - len(kept)})
+        skipped = dict(sorted((Counter(corpus.skipped) + conflicting).items()))
+        consistent.append(replace(corpus, sentences=kept, skipped=skipped))
+    return consistent
 
 
 def with_distinct_names(corpora: Sequence[Corpus]) -> list[Corpus]:
-    """Corpora of which no two have one name: `a/data.csv` and `b/data.csv` are told apart.
+    """The corpora with distinct names, as sentence ids are unique within a corpus alone.
 
-    Their sentences' ids are unique within a corpus alone. A name that others have too gets the
-    beginning of the corpus's fingerprint.
+    Different corpora of one name, `a/data.csv` and `b/data.csv`, get the beginning of their
+    fingerprint behind it.
     """
     fingerprints = {(corpus.name, corpus.fingerprint) for corpus in corpora}
     times = Counter(name for name, _ in fingerprints)
@@ -147,13 +156,13 @@ def with_distinct_names(corpora: Sequence[Corpus]) -> list[Corpus]:
 
 
 def _conflicts(sentences: Iterable[Sentence]) -> frozenset[str]:
-    """The texts that are labelled in two ways; a warning names the first."""
+    """The texts that have two labels; a warning names the first."""
     first: dict[str, Sentence] = {}
     conflicts: dict[str, str] = {}
     for sentence in sentences:
-        known = first.setdefault(sentence.text, sentence)
-        if known.label != sentence.label:
-            both = " and ".join(f"{s.corpus} {s.id} {s.label}" for s in (known, sentence))
+        earlier = first.setdefault(sentence.text, sentence)
+        if earlier.label != sentence.label:
+            both = " and ".join(f"{s.corpus} {s.id} {s.label}" for s in (earlier, sentence))
             conflicts.setdefault(sentence.text, f"{plain(sentence.text, 50)!r} ({both})")
     if conflicts:
         example = next(iter(conflicts.values()))

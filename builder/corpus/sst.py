@@ -10,8 +10,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
+import ftfy
+
 from s2lct.builder.corpus.collect import Corpus, corpus_of
-from s2lct.builder.language.natural_text import all_restored, mend_mojibake, undo_escapes
+from s2lct.builder.language.natural_text import all_restored, undo_escapes
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
 from s2lct.files import expanded_path, is_folder
@@ -32,9 +34,12 @@ logger = logging.getLogger(__name__)
 
 
 def read_sst(location: str) -> Corpus:
-    """Read it from a folder, a zip or an address; a `CorpusError` if it is not there, or broken."""
+    """Read the treebank from a folder, a zip or a URL.
+
+    Raises:
+        CorpusError: it is not there, or its files do not fit together.
+    """
     path = _downloaded(location) if "://" in location else expanded_path(location)
-    # What a damaged zip raises, what is no UTF-8, no number or no two parts, what is nowhere.
     broken = (zipfile.BadZipFile, zlib.error, RuntimeError, OSError, EOFError, ValueError, KeyError)
     try:
         texts = (data.decode("utf-8-sig") for data in _files(path))
@@ -67,7 +72,7 @@ def _downloaded(url: str) -> Path:
 
 
 def _files(path: Path) -> list[bytes]:
-    """The treebank's files in a folder, in a folder within, or in a zip, which is not unpacked."""
+    """The contents of `_FILES` in a folder, in a folder within it, or in a zip."""
     if is_folder(path):
         files = {file.name: file for file in (*sorted(path.glob("*/*.txt")), *path.glob("*.txt"))}
         return [files[name].read_bytes() for name in _FILES]
@@ -79,27 +84,27 @@ def _files(path: Path) -> list[bytes]:
 
 
 def _read_treebank(sentences: str, split: str, dictionary: str, labels: str) -> list[Sentence]:
-    """The sentences in the order of their file; a `ValueError` if the files do not go together."""
+    """The sentences in the order of their file; a `ValueError` if the files do not fit together."""
     scores = {id: float(score) for id, score in (line.split("|") for line in _lines(labels)[1:])}
     if not all(0 <= score <= 1 for score in scores.values()):
         raise ValueError("a score is no number from 0 to 1")
-    # A phrase may hold the sign that stands behind it.
+    # A phrase may contain the separator.
     phrases = (line.rpartition("|") for line in _lines(dictionary))
     ids = {_key(phrase): id for phrase, _, id in phrases}
     splits = {
         index: _SPLITS[code] for index, code in (line.split(",") for line in _lines(split)[1:])
     }
-    found: dict[str, Sentence] = {}
+    read: dict[str, Sentence] = {}
     rows = [line.split("\t") for line in _lines(sentences)[1:]]
-    texts = all_restored([mend_mojibake(raw) for _, raw in rows])
+    texts = all_restored([_decoded(raw) for _, raw in rows])
     for (index, raw), text in zip(rows, texts, strict=True):
         score = scores[ids[_key(raw)]]
-        found[index] = Sentence("sst", index, text, _label(score), splits[index], score, raw)
-    if found.keys() != splits.keys() or len(found) < len(_lines(sentences)) - 1:
+        read[index] = Sentence("sst", index, text, _label(score), splits[index], score, raw)
+    if read.keys() != splits.keys() or len(read) < len(_lines(sentences)) - 1:
         raise ValueError("not every sentence has a split of its own")
-    if len(found) == _ALL_SENTENCES and _sha256_of(found) != _RELEASED_SHA256:
+    if len(read) == _ALL_SENTENCES and _sha256_of(read) != _RELEASED_SHA256:
         raise ValueError("the sentences do not have the released splits and scores")
-    return list(found.values())
+    return list(read.values())
 
 
 def _lines(text: str) -> Sequence[str]:
@@ -107,8 +112,13 @@ def _lines(text: str) -> Sequence[str]:
 
 
 def _key(phrase: str) -> str:
-    """The form in which a sentence and its dictionary entry agree."""
-    return " ".join(undo_escapes(mend_mojibake(phrase)).split())
+    """The spelling that a sentence and its dictionary entry have in common."""
+    return " ".join(undo_escapes(_decoded(phrase)).split())
+
+
+def _decoded(text: str) -> str:
+    """A text whose UTF-8 was read as Latin-1, decoded again; others stay as they are."""
+    return ftfy.fix_encoding(text) if "Ã" in text or "Â" in text else text
 
 
 def _label(score: float) -> Label:
@@ -116,7 +126,7 @@ def _label(score: float) -> Label:
 
 
 def _sha256_of(sentences: Mapping[str, Sentence]) -> str:
-    """What tells whether the lines of a file are shifted."""
+    """A checksum of splits and scores, which tells whether lines of a file are shifted."""
     codes = {split: code for code, split in _SPLITS.items()}
     lines = (
         f"{index},{codes[sentence.split]},{sentence.score:.5f}\n"

@@ -188,7 +188,7 @@ def _corpus_of_rows(
     if columns.cleaned:
         cleaned = clean(sentences)
         sentences = list(cleaned.sentences)
-        description, skipped = description + cleaned.told, skipped + cleaned.set_aside
+        description, skipped = description + cleaned.notes, skipped + cleaned.set_aside
     return corpus_of(
         name,
         sentences,

@@ -7,41 +7,36 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
+import ftfy
+
 from s2lct.cache import Cache, predictions
 from s2lct.identity import predicting_versions, source_fingerprint
 from s2lct.plain_text import words
-
-
-def natural(text: str) -> str:
-    """``text`` on one line with single spaces, detokenised if it looks tokenised.
-
-    Marks that nobody sees are left out: zero-width ones, and those that set a direction.
-    """
-    if not text.isascii():
-        text = _INVISIBLE.sub("", mend_c1(text))
-    text = " ".join(text.split())
-    return detokenise(text) if _TOKENISED.search(text) else text
-
 
 # A zero-width joiner (200D) stays where it makes one emoji of two.
 _INVISIBLE = re.compile(
     "[\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f]|(?<![^\\x00-\\x7f])\u200d|\u200d(?![^\\x00-\\x7f])"
 )
+_PLAIN_PUNCTUATION = {0x85: "... ", 0x91: "'", 0x92: "'", 0x93: '"', 0x94: '"'}
 
 
-# Characters 0x80-0x9F are control characters in Unicode but punctuation in Windows-1252; in
-# English text they are always the latter, decoded wrongly.
-_C1_AS_CP1252 = {
-    byte: bytes([byte]).decode("cp1252")
-    for byte in range(0x80, 0xA0)
-    if byte not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)
-} | {0x85: "... ", 0x91: "'", 0x92: "'", 0x93: '"', 0x94: '"'}
+def natural(text: str) -> str:
+    """A text on one line with single spaces, detokenised if it looks tokenised.
+
+    Invisible characters are left out: zero-width ones, and those that set a text's direction.
+    """
+    if not text.isascii():
+        text = _INVISIBLE.sub("", fix_control_characters(text))
+    text = " ".join(text.split())
+    return detokenise(text) if _TOKENISED.search(text) else text
 
 
-def mend_c1(text: str) -> str:
-    """Put the punctuation of Windows-1252 where it was decoded as control characters."""
-    return text if text.isascii() else text.translate(_C1_AS_CP1252)
+def fix_control_characters(text: str) -> str:
+    """Replace control characters that were punctuation in Windows-1252 before a wrong decoding."""
+    if text.isascii():
+        return text
+    return ftfy.fixes.fix_c1_controls(text.translate(_PLAIN_PUNCTUATION))
 
 
 _ESCAPES = dict(zip(("-lrb-", "-rrb-", "-lsb-", "-rsb-", "-lcb-", "-rcb-"), "()[]{}", strict=True))
@@ -49,7 +44,7 @@ _ESCAPED_BRACKET = re.compile(r"-[lr][rsc]b-", re.IGNORECASE | re.ASCII)
 _ESCAPED_CHARACTER = re.compile(r"\\([/*])")
 # Unicode sets these noncharacters aside for a program's own use.
 _MARKS = "\ufdd0\ufdd1\ufdd2\ufdd3\ufdd4\ufdd5\ufdd6"
-_OPEN_DOUBLE, _CLOSE_DOUBLE, _OPEN_SINGLE, _CLOSE_SINGLE, _APOSTROPHE_BOTH, _APOSTROPHE, _JOIN = (
+_OPEN_DOUBLE, _CLOSE_DOUBLE, _OPEN_SINGLE, _CLOSE_SINGLE, _INNER_APOSTROPHE, _APOSTROPHE, _JOIN = (
     tuple(_MARKS)
 )
 _CLITICS = words("'s 're 've 'll 'd 'm")
@@ -68,11 +63,10 @@ _TOKENISED = re.compile(
 
 
 def detokenise(text: str) -> str:
-    """Natural text from text tokenised in the Penn Treebank's manner.
+    """Natural text from text tokenised as in the Penn Treebank; other text stays as it is.
 
-    Brackets and characters the treebank escapes are restored, quotes become straight ones set
-    close to what they quote, and punctuation and clitics join their words. A quote whose partner
-    stands in another sentence is dropped. Natural text is left as it is.
+    *`` Salt '' is n't -LRB- bad -RRB- .* becomes *"Salt" isn't (bad).* A quote whose partner is
+    missing, since it stands in another sentence, is dropped.
     """
     text = undo_escapes(text)
     if not text.isascii():
@@ -97,14 +91,14 @@ def detokenise(text: str) -> str:
         if not (token == "." and re.search(r"\w\.$", previous))
     ]
     text = _moses()(tokens, unescape=False)
-    for needed, pattern, replacement in _SPACING:
-        if needed in text:
+    for required, pattern, replacement in _SPACING:
+        if required in text:
             text = pattern.sub(replacement, text)
     return " ".join(text.split())
 
 
 def restored(text: str) -> str:
-    """Natural text from tokenised text, with capitals where there were none."""
+    """`detokenise`, with capitals if the text has none."""
     text = detokenise(text)
     return sentence_case(text) if text.islower() else capitalise_first(text)
 
@@ -129,7 +123,7 @@ def _moses() -> Callable[..., str]:
 
 
 def undo_escapes(text: str) -> str:
-    """Brackets, slashes and stars as they are, not as the Penn Treebank writes them."""
+    """Replace the Penn Treebank's escapes, such as *-LRB-* by *(*."""
     if "-" in text:
         text = _ESCAPED_BRACKET.sub(lambda match: _ESCAPES[match[0].lower()], text)
     return _ESCAPED_CHARACTER.sub(r"\1", text) if "\\" in text else text
@@ -145,16 +139,16 @@ _PRONOUNS = words("it he she that there here what who where this how")
 
 
 def _join_hyphens(tokens: list[str]) -> list[str]:
-    """Tell a compound's hyphen that stands alone from a dash, and join it."""
+    """Join compounds whose hyphen is a token, *well - made*; a dash stays alone."""
     joined: list[str] = []
-    glue = False
+    joins_next = False
     for token, following, after_that in zip(
         tokens, [*tokens[1:], ""], [*tokens[2:], "", ""], strict=False
     ):
         previous = joined[-1] if joined else ""
-        if glue:
+        if joins_next:
             joined[-1] += token
-            glue = _is_cut(token, following)
+            joins_next = _is_cut(token, following)
         elif token == "-" and following == "--":
             continue
         elif token == "-" and previous and following:
@@ -167,7 +161,7 @@ def _join_hyphens(tokens: list[str]) -> list[str]:
                     joined.append(f"{_JOIN}-")
                 else:
                     joined[-1] += "-"
-                glue = True
+                joins_next = True
             else:
                 joined.append(token)
         elif (
@@ -178,7 +172,7 @@ def _join_hyphens(tokens: list[str]) -> list[str]:
             joined[-1] += token
         else:
             joined.append(token)
-            glue = _is_cut(token, following)
+            joins_next = _is_cut(token, following)
     return joined
 
 
@@ -187,7 +181,7 @@ def _is_clitic(token: str) -> bool:
 
 
 def _is_cut(token: str, following: str) -> bool:
-    """Whether ``token`` is a compound's first part, cut off after the hyphen."""
+    """Whether a token is the first part of a compound, cut off behind its hyphen: *well- made*."""
     return bool(
         re.search(r"\w\S*[^\W_]-$", token)
         and re.match(r"['\w]", following)
@@ -196,7 +190,7 @@ def _is_cut(token: str, following: str) -> bool:
 
 
 def _is_suspended(before: Sequence[str], following: str, after_that: str) -> bool:
-    """Whether a lone hyphen ends a word whose second part comes later, as in ``pre- and post-``."""
+    """Whether a hyphen ends a word whose second part comes later: *pre - and post-war*."""
     in_list = len(before) > 2 and before[-2] == "," and before[-3].endswith("-")
     return (
         following == "," or in_list or (following in ("and", "or", "to") and "-" in after_that[1:])
@@ -204,7 +198,7 @@ def _is_suspended(before: Sequence[str], following: str, after_that: str) -> boo
 
 
 def _is_compound(before: Sequence[str], following: str, after_that: str) -> bool:
-    """Whether a lone hyphen between ``before`` and ``following`` is a compound's."""
+    """Whether a hyphen between the tokens ``before`` and ``following`` is that of a compound."""
     previous = before[-1]
     head = before[-2] if len(before) > 1 else ""
     word = head if _is_clitic(previous) else previous
@@ -232,7 +226,7 @@ def _resolve_double_quotes(tokens: Sequence[str]) -> list[str]:
     """Mark opening and closing double quotes; drop those without partner."""
     resolved: list[str] = []
     opened: list[int] = []
-    attached_open = False
+    attached_open = False  # a quote within a token was opened
     for index, token in enumerate(tokens):
         later = tokens[index + 1 :]
         if token not in ("``", "''", '"'):
@@ -276,7 +270,7 @@ def _resolve_single_quotes(tokens: Sequence[str]) -> list[str]:
         if _is_elision(token, following, later):
             resolved.append(_OPEN_SINGLE)
         elif _is_inside_word(token, previous, following):
-            resolved.append(_APOSTROPHE_BOTH)
+            resolved.append(_INNER_APOSTROPHE)
         elif token == "`":
             if _closes_later(later):
                 resolved.append(_OPEN_SINGLE)
@@ -296,7 +290,7 @@ def _resolve_single_quotes(tokens: Sequence[str]) -> list[str]:
 
 
 def _opened_after(token: str, opened: bool, later: Sequence[str]) -> bool:
-    """Whether a single quote is open after ``token``, which may have quotes attached."""
+    """Whether a single quote is open behind a token, which may have quotes in it."""
     if token.startswith("'") and len(token) > 1 and token.lower() not in _CLITICS:
         bare = token[1:].lower()
         if bare not in _ELISIONS and not _DECADE.match(bare):
@@ -309,7 +303,7 @@ def _opened_after(token: str, opened: bool, later: Sequence[str]) -> bool:
 def _closes_later(later: Sequence[str], *, sure: bool = False) -> bool:
     """Whether a closing single quote follows before the next opening one.
 
-    To be ``sure``, count only quotes that cannot be a plural's possessive apostrophe.
+    If ``sure``, apostrophes that may be a plural's do not count: *the boys ' club*.
     """
     previous = ""
     for position, token in enumerate(later):
@@ -326,12 +320,14 @@ def _closes_later(later: Sequence[str], *, sure: bool = False) -> bool:
 
 
 def _is_elision(token: str, following: str, later: Sequence[str]) -> bool:
+    """Whether an apostrophe stands for letters left out at a word's start: *' em*, *' 70s*."""
     if following.lower() in _ELISIONS and (token == "'" or not _closes_later(later)):
         return True
     return bool(_DECADE.fullmatch(following)) and not _closes_later(later, sure=True)
 
 
 def _is_inside_word(token: str, previous: str, following: str) -> bool:
+    """Whether an apostrophe that stands alone belongs within a word: *o ' clock*."""
     if not re.search(r"[^\W\d_]$", previous) or not following[:1].isalpha():
         return False
     if token == "'":
@@ -342,15 +338,16 @@ def _is_inside_word(token: str, previous: str, following: str) -> bool:
 
 
 def _ends_in_s(word: str) -> bool:
+    """Whether an apostrophe behind a word may make it possessive: *boys'*."""
     return bool(re.search(r"(?i)[^\W_][szx]$", word)) and word.lower() not in _NO_PLURALS
 
 
 _SPACING = tuple(
-    (needed, re.compile(pattern), replacement)
-    for needed, pattern, replacement in (
+    (required, re.compile(pattern), replacement)
+    for required, pattern, replacement in (
         (" ", rf"([{_OPEN_DOUBLE}{_OPEN_SINGLE}]) ", r"\1"),
         (" ", rf" ([{_CLOSE_DOUBLE}{_CLOSE_SINGLE}])", r"\1"),
-        (_APOSTROPHE_BOTH, rf" ?{_APOSTROPHE_BOTH} ?", _APOSTROPHE_BOTH),
+        (_INNER_APOSTROPHE, rf" ?{_INNER_APOSTROPHE} ?", _INNER_APOSTROPHE),
         (_JOIN, rf" ?{_JOIN}", ""),
         ("'", r"(?i)(?<=\w) n't\b", "n't"),
         (" ", r"(?i)\b(can) (not)\b(?! only)", r"\1\2"),
@@ -379,22 +376,10 @@ _SPACING = tuple(
         (" ", r"(?<!\S)([(\[])([AI])([)\]]) (?=(?:n|nd|t|ts|s|f|ll)\b)", r"\1\2\3"),
         (" (", r"(?<=\d) (\([a-z]\))(?!\w)", r"\1"),
         ("", rf"[{_OPEN_DOUBLE}{_CLOSE_DOUBLE}]", '"'),
-        ("", rf"[{_OPEN_SINGLE}{_CLOSE_SINGLE}{_APOSTROPHE_BOTH}{_APOSTROPHE}]", "'"),
+        ("", rf"[{_OPEN_SINGLE}{_CLOSE_SINGLE}{_INNER_APOSTROPHE}{_APOSTROPHE}]", "'"),
     )
 )
-"""What a match must hold, which is looked for first, what is matched, and what replaces it."""
-
-
-def mend_mojibake(text: str) -> str:
-    """Decode again text whose UTF-8 bytes were read as Latin-1 or Windows-1252."""
-    if "Ã" not in text and "Â" not in text:
-        return text
-    for encoding in ("latin-1", "cp1252"):
-        try:
-            return text.encode(encoding).decode("utf-8")
-        except UnicodeError:
-            continue
-    return text
+"""Substitutions, each with a string that every match has: texts without it are skipped fast."""
 
 
 _ABBREVIATIONS = words("mr mrs ms dr jr sr st vs etc co inc no pa prof rev al")
@@ -406,10 +391,9 @@ _FIRST_PERSON = re.compile(r"(?<![\w.’*&/-])(?<!\w')i(?=$|[\s,;:!?)\]\"]|\.|'(
 
 
 def sentence_case(text: str) -> str:
-    """Give lower-cased ``text`` the capitals that do not depend on knowing names.
+    """Give a lower-cased text the capitals that need no knowledge of names.
 
-    These are the first letter (unless the text goes on from an ellipsis), the first letter after
-    a sentence's end, initials such as ``U.S.``, names after ``Mr.``, and the pronoun ``I``.
+    They begin sentences, initials (*U.S.*) and names behind *Mr.*, and are the pronoun *I*.
     """
     text = _INITIALS.sub(
         lambda match: match[0].replace(" ", "").upper() + " " * match[0].endswith(" "), text
@@ -422,6 +406,7 @@ def sentence_case(text: str) -> str:
 
 
 def _start_sentence(match: re.Match[str]) -> str:
+    """Capitalise the letter behind a full stop, unless that ends an abbreviation."""
     word, end, closing, gap, letter = match.groups()
     abbreviated = end == "." and (word.lower() in _ABBREVIATIONS or "." in word or len(word) == 1)
     goes_on = end != "." and closing
@@ -429,7 +414,7 @@ def _start_sentence(match: re.Match[str]) -> str:
 
 
 def capitalise_first(text: str) -> str:
-    """Capitalise the first word, behind opening quotes and brackets, but not behind an ellipsis."""
+    """Capitalise the first word; none behind an ellipsis, or that begins with an apostrophe."""
     match = re.match(r"""(["'(\[¿¡]*)([^\W\d_]+)""", text)
     if match is None or not match[2].islower() or re.match(r"'(?:em|til|tis|twas)\b", text):
         return text

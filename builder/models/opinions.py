@@ -1,7 +1,7 @@
-"""What cheap judges of sentiment think of a text: two word lists, and the embedded classifier.
+"""Opinions on the sentiment of a text, by two word lists and by the embedded classifier.
 
-They guard labels that nobody read. Each sees what the others do not: word lists a word of praise
-or blame, the classifier the sentence.
+They check labels that nobody read. A word list sees words of praise or blame, the classifier the
+whole sentence.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from s2lct.labels import Label
 if TYPE_CHECKING:
     from s2lct.builder.models.sentiment_head import SentimentHead
 
-LEANS: Final = 0.2
-"""From this mean of the three on a text is clearly positive, and below its negative negative."""
-CLEAR: Final = 0.3
-"""So far the classifier's own opinion must lean with it."""
-SURE: Final = 0.85
-"""So far it must lean where neither word list does."""
-UNDECIDED: Final = 0.5
-"""A text is neutral where the classifier prefers neither side by so much, …"""
-SUBJECTIVE: Final = 0.5
+MIN_MEAN: Final = 0.2
+"""A text is clearly positive from this mean of the three opinions on, and negative below -0.2."""
+MIN_CLASSIFIER: Final = 0.3
+"""The classifier's opinion must be as clear as this for a label, …"""
+MIN_CLASSIFIER_ALONE: Final = 0.85
+"""… and as this if no word list has a word for it."""
+MAX_CLASSIFIER_OF_NEUTRAL: Final = 0.5
+"""A text is neutral if the classifier's opinion is less clear than this, …"""
+MAX_SUBJECTIVITY_OF_NEUTRAL: Final = 0.5
 """… and its words are less subjective than this."""
-ROWS = 16
-"""Texts of a forward pass, filled up with copies: an opinion depends on its text alone."""
+TEXTS_AT_ONCE = 16
+"""Texts of a forward pass, filled up with copies, so that an opinion depends on its text alone."""
 
 
 class Opinion(NamedTuple):
@@ -52,32 +52,35 @@ class Opinion(NamedTuple):
 
     @property
     def mean(self) -> float:
-        """Of the three."""
+        """The mean of VADER, TextBlob and the classifier."""
         return (self.vader + self.textblob + self.classifier) / 3
 
     def bears_out(self, label: Label) -> bool:
-        """Whether a text shows by itself that a label is right.
+        """Whether the opinions confirm a label.
 
-        A neutral one has no word that either list calls praise, blame or subjective. What has no
-        word for its label either may tell of bad luck, and not of a view: *Mains came at 7.50.*
+        A neutral text has no word that a list calls positive, negative or subjective. Without such
+        a word the classifier must be surer of any other label: *Mains came at 7.50.* tells of bad
+        luck, and of no view.
         """
         if label == "neutral":
-            plain = self.vader == 0 == self.textblob and self.subjective < SUBJECTIVE
-            return plain and abs(self.classifier) < UNDECIDED
+            plain = (
+                self.vader == 0 == self.textblob and self.subjective < MAX_SUBJECTIVITY_OF_NEUTRAL
+            )
+            return plain and abs(self.classifier) < MAX_CLASSIFIER_OF_NEUTRAL
         sign = _sign(label)
         has_words = max(sign * self.vader, sign * self.textblob) > 0
-        least = CLEAR if has_words else SURE
-        return sign * self.mean >= LEANS and sign * self.classifier >= least
+        min_classifier = MIN_CLASSIFIER if has_words else MIN_CLASSIFIER_ALONE
+        return sign * self.mean >= MIN_MEAN and sign * self.classifier >= min_classifier
 
     def is_unanimous(self, label: Label) -> bool:
-        """Whether it bears out a label with words in both lists; none speak for a neutral one."""
+        """Whether all opinions, word lists as well, confirm a label; never so for neutral."""
         lists = _sign(label) * self.vader, _sign(label) * self.textblob
         return min(lists) > 0 and self.bears_out(label)
 
     def contradicts(self, label: Label) -> bool:
-        """Whether a text shows by itself that a label is wrong."""
-        return _sign(label) * self.mean <= -LEANS or (
-            label == "neutral" and abs(self.mean) >= LEANS
+        """Whether the opinions show that a label is wrong."""
+        return _sign(label) * self.mean <= -MIN_MEAN or (
+            label == "neutral" and abs(self.mean) >= MIN_MEAN
         )
 
 
@@ -86,25 +89,25 @@ def _sign(label: Label) -> int:
 
 
 def opinions(texts: Sequence[str]) -> dict[str, Opinion]:
-    """The opinion of each text; what was asked before is looked up."""
+    """The opinion on each text; known ones are taken from the cache."""
     versions = predicting_versions()
     code = source_fingerprint("s2lct.builder.models", "s2lct.builder.language")
     model = f"opinions {versions} {SHA256['sentiment_3class.safetensors']} {ENCODER_SHA256} {code}"
-    with Cache() as kept:
-        found = predictions(kept, model, texts, _asked)
-    return {text: Opinion(*json.loads(opinion)) for text, opinion in found.items()}
+    with Cache() as cache:
+        cached = predictions(cache, model, texts, _computed)
+    return {text: Opinion(*json.loads(opinion)) for text, opinion in cached.items()}
 
 
-def _asked(texts: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    lists = vader(), textblob(), subjectivity
+def _computed(texts: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+    scorers = vader(), textblob(), subjectivity
     for number, classified in by_classifier(texts):
-        score, polarity, subjective = (opinion(texts[number]) for opinion in lists)
-        found = score, polarity, classified, subjective
-        yield texts[number], json.dumps([round(each, 4) for each in found]).encode()
+        score, polarity, subjective = (scorer(texts[number]) for scorer in scorers)
+        values = score, polarity, classified, subjective
+        yield texts[number], json.dumps([round(value, 4) for value in values]).encode()
 
 
 def by_classifier(texts: Sequence[str]) -> Iterator[tuple[int, float]]:
-    """The number of each text, and how much likelier it is to be positive than negative."""
+    """By the index of each text, its probability of positive minus that of negative."""
     import torch
 
     from s2lct.builder.models.encoder import hidden_layers
@@ -113,12 +116,12 @@ def by_classifier(texts: Sequence[str]) -> Iterator[tuple[int, float]]:
     tokenizer, head = _classifier()
     options = {"truncation": True, "max_length": MAX_PIECES}
     encoded: list[list[int]] = tokenizer(list(texts), **options)["input_ids"]
-    for batch in same_lengths(range(len(texts)), list(map(len, encoded)), lambda _: ROWS):
+    for batch in same_lengths(range(len(texts)), list(map(len, encoded)), lambda _: TEXTS_AT_ONCE):
         rows = [encoded[number] for number in batch]
-        ids = torch.tensor(rows + rows[-1:] * (ROWS - len(rows)))
-        seen = torch.ones_like(ids)
+        ids = torch.tensor(rows + rows[-1:] * (TEXTS_AT_ONCE - len(rows)))
+        mask = torch.ones_like(ids)
         with torch.inference_mode():
-            logits = head(pooled(hidden_layers(ids, seen), seen))
+            logits = head(pooled(hidden_layers(ids, mask), mask))
         negative, _, positive = logits.softmax(dim=-1)[: len(rows)].T
         yield from zip(batch, (positive - negative).tolist(), strict=True)
 
