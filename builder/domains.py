@@ -1,15 +1,15 @@
-"""Domains: what a corpus speaks of, in the words that wordings need and insertions must not cross.
+"""Domains: what a corpus is about, for wordings that name it and words that do not belong there.
 
-A wording of a capability file is for every corpus, or says for which domain it is:
+A wording in a capability file is for every domain, or says for which:
 ``{film: On first viewing I thought that, else: At first I thought that}``. It may name a
-``{thing}``, a ``{place}`` or a ``{person}`` of the domain, with a capital where a sentence begins.
+``{thing}``, ``{place}`` or ``{person}`` of the domain, with a capital where a sentence begins.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,19 +23,19 @@ from s2lct.yaml_files import read_yaml
 
 FILM, NEUTRAL, ELSE = "film", "neutral", "else"
 FOLDER = Path(__file__).parent / "data" / "domains"
-_NAMED = {"thing": "things", "place": "places", "person": "people"}
+_LISTS = {"thing": "things", "place": "places", "person": "people"}
 _FIELD = re.compile(r"\{([Tt]hing|[Pp]lace|[Pp]erson)\}")
 
 
 class Domain(BaseModel):
-    """What texts of a domain speak of; every list may be left out.
+    """What texts of a domain are about; every list may be empty.
 
     Attributes:
-        name: the file's.
+        name: that of its file.
         things: what is reviewed, without an article: film, movie.
         places: where people meet it, with one: the theater.
         people: who is met there, with one: the man at the box office.
-        words: what belongs here; those of a shipped domain are inserted into texts of no other.
+        words: words of the domain; those of a shipped domain are inserted in no other.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
@@ -48,56 +48,61 @@ class Domain(BaseModel):
 
     @property
     def foreign_words(self) -> frozenset[str]:
-        """Those of other domains, in both numbers."""
-        others = {word for name in shipped_names() for word in shipped_domain(name).words}
-        return _in_both_numbers(others.difference(self.words))
+        """Words of the other shipped domains, singular and plural."""
+        foreign = {word for name in shipped_names() for word in shipped_domain(name).words}
+        return _with_plurals(foreign.difference(self.words))
 
     @property
     def classes(self) -> Mapping[str, frozenset[str]]:
-        """What belongs here, in both numbers: what it is about, and what that has."""
-        things = _in_both_numbers(self.things)
-        return {"things": things, "domain": _in_both_numbers(self.words) - things}
+        """The domain's things, and its other words, singular and plural."""
+        things = _with_plurals(self.things)
+        return {"things": things, "domain": _with_plurals(self.words) - things}
 
     def templates(self, templates: Any) -> Any:
-        """Those of a form's templates, as YAML has them, that have a wording here, so worded."""
+        """A form's templates as YAML has them, with this domain's wordings.
+
+        A template is left out if a choice of it has no wording for the domain.
+
+        Raises:
+            ValueError: no template is left.
+        """
         if not isinstance(templates, list):
             return templates
-        worded = [self._worded(template) for template in templates]
-        found = [template for template in worded if template is not None]
-        if templates and not found:
+        worded = [self._template(template) for template in templates]
+        usable = [template for template in worded if template is not None]
+        if templates and not usable:
             raise ValueError(f"no template has a wording for the domain {self.name}: add `{ELSE}`")
-        return found
+        return usable
 
-    def _worded(self, template: Any) -> Any:
-        """A template with its wordings here; None where a choice has none."""
-        if not isinstance(template, dict):
+    def _template(self, template: Any) -> Any:
+        """A template with this domain's wordings; None where a choice has none."""
+        if not isinstance(template, dict) or not isinstance(template.get("choices"), dict):
             return template
-        worded = dict(template)
-        if isinstance(template.get("choices"), dict):
-            worded["choices"] = choices = dict(template["choices"])
-            for name, wordings in choices.items():
-                if isinstance(wordings, list):
-                    choices[name] = [text for one in wordings for text in self._wordings(one)]
-                if wordings and not choices[name]:
-                    return None
-        return worded
+        choices = dict(template["choices"])
+        for name, wordings in choices.items():
+            if isinstance(wordings, list):
+                choices[name] = [text for wording in wordings for text in self._wordings(wording)]
+            if wordings and not choices[name]:
+                return None
+        return template | {"choices": choices}
 
     def _wordings(self, wording: Any) -> list[Any]:
-        """What a wording, or a pair, is here: one for each thing, place or person that it names."""
+        """A wording, or a pair, for this domain: once for each name that its field can have."""
         is_pair = isinstance(wording, list)
-        texts = [self._text(each) for each in (wording if is_pair else [wording])]
+        texts = [self._text(text) for text in (wording if is_pair else [wording])]
         if None in texts:
             return []
-        written = " ".join(each for each in texts if isinstance(each, str))
-        fields = list(dict.fromkeys(_FIELD.findall(written)))
-        found = []
-        for chosen in itertools.product(*(getattr(self, _NAMED[f.lower()]) for f in fields)):
-            filled = [_filled(each, fields, chosen) for each in texts]
-            found.append(filled if is_pair else filled[0])
-        return found
+        joined = " ".join(text for text in texts if isinstance(text, str))
+        fields = list(dict.fromkeys(_FIELD.findall(joined)))
+        names = (getattr(self, _LISTS[field.lower()]) for field in fields)
+        filled = [
+            [_filled(text, dict(zip(fields, combination, strict=True))) for text in texts]
+            for combination in itertools.product(*names)
+        ]
+        return filled if is_pair else [text for (text,) in filled]
 
     def _text(self, wording: Any) -> Any:
-        """What of a wording is said in this domain, if anything."""
+        """A wording's text for this domain; None if it has none."""
         if not isinstance(wording, dict):
             return wording
         if not wording or not all(isinstance(text, str) for text in wording.values()):
@@ -105,7 +110,7 @@ class Domain(BaseModel):
         return wording.get(self.name, wording.get(ELSE))
 
 
-def _in_both_numbers(words: Iterable[str]) -> frozenset[str]:
+def _with_plurals(words: Iterable[str]) -> frozenset[str]:
     return frozenset(
         form
         for word in words
@@ -113,26 +118,28 @@ def _in_both_numbers(words: Iterable[str]) -> frozenset[str]:
     )
 
 
-def _filled(wording: Any, fields: Sequence[str], chosen: Sequence[str]) -> Any:
-    for field, text in zip(fields, chosen, strict=True) if isinstance(wording, str) else ():
-        cased = text[:1].upper() + text[1:] if field[0].isupper() else text
-        wording = wording.replace(f"{{{field}}}", cased)
-    return wording
+def _filled(text: Any, names: Mapping[str, str]) -> Any:
+    """A text with a name for each field, with a capital for ``{Thing}``."""
+    if isinstance(text, str):
+        for field, name in names.items():
+            cased = name[:1].upper() + name[1:] if field[0].isupper() else name
+            text = text.replace(f"{{{field}}}", cased)
+    return text
 
 
 def shipped_names() -> list[str]:
-    """The domains that the package has files of."""
+    """The names of the domains in the package."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
 @cache
 def shipped_domain(name: str) -> Domain:
-    """One of them."""
+    """A domain of the package."""
     return _read(FOLDER / f"{name}.yaml")
 
 
 def load_domain(spec: str) -> Domain:
-    """The domain of that name, ``neutral``, or one's own YAML file."""
+    """A domain by its name, ``neutral``, or the path of a YAML file."""
     if spec == NEUTRAL:
         return Domain()
     if spec in shipped_names():

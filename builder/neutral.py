@@ -1,7 +1,7 @@
-"""Neutral sentences beside a corpus: what a film is about, and what happens in it.
+"""Neutral sentences for a corpus without any: those of plot summaries.
 
-Review corpora call neutral what praises and blames at once. Sentences of plot summaries are neutral
-because they say nothing of the author's opinion (Pang and Lee 2004, the subjectivity data set).
+What review corpora label neutral often praises and blames at once. Sentences of plot summaries hold
+no opinion of their author (Pang and Lee 2004, the subjectivity dataset).
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from s2lct.builder.language.natural_text import all_restored
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
 
-LONGEST_UNKNOWN = 2
+MAX_LENGTH_OF_UNKNOWN_WORD = 2
+"""Longer words that no review has are taken for names."""
 _MEMBER = "subjectivity/plot.tok.gt9.5000"
 _PLAIN = re.compile(r"[a-z' .,-]+")
 _WORD = re.compile(r"[a-z']+")
@@ -30,9 +31,15 @@ _HINT = (
 
 
 def read_neutral(spec: str, **columns: Any) -> Corpus | None:
-    """Neutral sentences: ``nltk:subjectivity``, ``none``, or a corpus such as ``csv:PATH``.
+    """Read neutral sentences.
 
-    The labels of such a corpus are not looked at; ``columns`` are those of `read_corpus`.
+    Args:
+        spec: ``nltk:subjectivity``, ``none``, or a corpus such as ``csv:PATH``, whose labels are
+            ignored.
+        columns: options of `read_corpus` that name a table's columns.
+
+    Returns:
+        The corpus; None for ``none``.
     """
     if spec == "none":
         return None
@@ -44,16 +51,16 @@ def read_neutral(spec: str, **columns: Any) -> Corpus | None:
 
 
 def _read_subjectivity() -> Corpus:
-    """The plot sentences of the subjectivity data, with capitals where none depends on a name.
+    """The plot sentences of the subjectivity data that have no names.
 
-    The data is lower-cased: a sentence with a word that English capitalises, or that reviews do not
-    have, is left out, since a name in it would lack its capital.
+    The data is lower-cased, so that names would lack their capital. A word that English writes with
+    a capital, or that no review has, is taken for a name.
     """
     lines = _lines()
     proper, known = proper_words(), known_words()
 
     def may_be_name(word: str) -> bool:
-        return word in proper or (len(word) > LONGEST_UNKNOWN and word not in known)
+        return word in proper or (len(word) > MAX_LENGTH_OF_UNKNOWN_WORD and word not in known)
 
     numbered = [
         (number, line)

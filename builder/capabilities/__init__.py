@@ -1,5 +1,5 @@
-"""The capabilities, one YAML file each, and the model such a file must fit.
+"""Capabilities, one YAML file each, and the schema of such a file.
 
-A capability is data: what to search for, how to build a text from what was found, and which
-labels pass. A file added here or named with ``--capabilities`` is all a new capability needs.
+A file says what to search for, how to make a text of it, and which labels pass. A new capability
+needs nothing but a file, in this folder or named with ``--capability``.
 """

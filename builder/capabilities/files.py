@@ -1,4 +1,4 @@
-"""Capability files: those that are shipped in this folder, and those that a person writes."""
+"""Read capability files: the shipped ones in this folder, and a user's own."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ _TYPE_NAME = re.compile(r"\[|^str$")
 
 
 def read_capability(path: Path, domain: Domain = _NEUTRAL) -> Capability:
-    """Read one capability from a YAML file, worded for a domain.
+    """Read a capability from a YAML file, with the wordings of a domain.
 
-    A `CapabilityError` names the file, and the fields that do not fit.
+    Raises:
+        CapabilityError: the file cannot be read, or fields of it are wrong, which are named.
     """
     hint = "mend it; `s2lct capabilities --show LC4` prints a file that fits"
     try:
@@ -39,20 +40,20 @@ def read_capability(path: Path, domain: Domain = _NEUTRAL) -> Capability:
     try:
         return Capability.model_validate(data, context=domain)
     except ValidationError as error:
-        faults = dict.fromkeys(map(_fault_in_words, error.errors(include_url=False)))
+        faults = dict.fromkeys(map(_described, error.errors(include_url=False)))
         raise CapabilityError(f"{path}: {plain('; '.join(faults), 1_000)}", hint=hint) from error
 
 
-def _fault_in_words(fault: Mapping[str, Any]) -> str:
-    """A fault with its field, without pydantic's names of types."""
-    field = ".".join(str(part) for part in fault["loc"] if not _TYPE_NAME.search(str(part)))
-    return f"{field or 'file'}: {fault['msg']}"
+def _described(error: Mapping[str, Any]) -> str:
+    """A validation error with the name of its field, without pydantic's names of types."""
+    field = ".".join(str(part) for part in error["loc"] if not _TYPE_NAME.search(str(part)))
+    return f"{field or 'file'}: {error['msg']}"
 
 
 def capability_files(
     extra_files: Sequence[Path] = (), domain: Domain = _NEUTRAL
 ) -> dict[str, tuple[Capability, Path]]:
-    """Shipped capabilities and those of ``extra_files`` by id and in order, with their files."""
+    """The shipped capabilities and those of ``extra_files``, with their files, by id, sorted."""
     added = ((read_capability(path, domain), path) for path in extra_files)
     return _by_id(itertools.chain(_shipped(domain).values(), added))
 
@@ -64,16 +65,16 @@ def _shipped(domain: Domain) -> Mapping[str, tuple[Capability, Path]]:
 
 
 def _by_id(read: Iterable[tuple[Capability, Path]]) -> dict[str, tuple[Capability, Path]]:
-    known: dict[str, tuple[Capability, Path]] = {}
+    by_id: dict[str, tuple[Capability, Path]] = {}
     for capability, path in read:
-        if capability.id.casefold() in known:
+        if capability.id.casefold() in by_id:
             raise CapabilityError(
                 f"{path}: there is a capability {capability.id} already",
                 hint="give the capability another id",
             )
-        known[capability.id.casefold()] = capability, path
+        by_id[capability.id.casefold()] = capability, path
     ordered = sorted(
-        known.values(), key=lambda both: math.inf if both[0].order is None else both[0].order
+        by_id.values(), key=lambda entry: math.inf if entry[0].order is None else entry[0].order
     )
     return {capability.id: (capability, path) for capability, path in ordered}
 
@@ -81,9 +82,15 @@ def _by_id(read: Iterable[tuple[Capability, Path]]) -> dict[str, tuple[Capabilit
 def load_capabilities(
     names: Sequence[str] = (), extra_files: Sequence[Path] = (), domain: Domain = _NEUTRAL
 ) -> tuple[Capability, ...]:
-    """Shipped capabilities and those of ``extra_files``; all of them, or those named in any case.
+    """The shipped capabilities and those of ``extra_files``.
 
-    A `CapabilityError` says that a name is unknown, or that two capabilities have one id.
+    Args:
+        names: ids of the capabilities to return, in any case; empty for all.
+        extra_files: a user's own capability files.
+        domain: chooses the wordings.
+
+    Raises:
+        CapabilityError: a name is unknown, a file is wrong, or two capabilities have one id.
     """
     files = capability_files(extra_files, domain)
     known = {name: capability for name, (capability, _) in files.items()}
@@ -98,12 +105,12 @@ def load_capabilities(
 
 
 def cases_beside(cases: list[CheckListCase], capability: str) -> list[CheckListCase]:
-    """Cases of the CheckList test that a capability stands beside; all where its file names none.
+    """The cases of the CheckList test that a capability is modelled on; all cases without one.
 
-    Two capabilities may divide a test's cases by the labels that pass.
+    A test may be divided between capabilities by the labels that pass.
     """
-    test = next((one.checklist for one in load_capabilities() if one.id == capability), None)
+    test = next((known.checklist for known in load_capabilities() if known.id == capability), None)
     if test is None:
         return cases
-    found = [case for case in cases if case.test == test.test and test.covers(case.passes)]
-    return found or cases
+    matching = [case for case in cases if case.test == test.test and test.covers(case.passes)]
+    return matching or cases

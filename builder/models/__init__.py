@@ -1,4 +1,4 @@
-"""Parser, tagger and masked language model behind small protocols, loaded once, by name."""
+"""Protocols of tagger, parser and masked language model, and functions that load them by name."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ Words = tuple[tuple[str, float], ...]
 
 
 class Model(Protocol):
-    """What is loaded by name."""
+    """A model that was loaded by name."""
 
     @property
     def fingerprint(self) -> str:
-        """What identifies the weights."""
+        """A hash that identifies the weights."""
 
 
 class Tagger(Model, Protocol):
     """Splits natural text into tokens with Penn Treebank part-of-speech tags and lemmas."""
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Token, ...]]:
-        """Tokens of each text, offsets into it, white space left out; none goes across a space."""
+        """The tokens of each text, without white space; no token has a space in it."""
 
 
 class ConstituencyParser(Model, Protocol):
     """Turns tokens into constituency trees."""
 
     def parse(self, sentences: Sequence[Sequence[Token]]) -> list[str | None]:
-        """Bracketed trees whose leaves are token numbers: ``(NP (DT 0) (NN 1))``.
+        """A bracketed tree over token numbers for each sentence: ``(NP (DT 0) (NN 1))``.
 
-        None for a sentence that is empty or longer than the parser takes.
+        It is None for a sentence that is empty or too long for the parser.
         """
 
 
 class MaskedLanguageModel(Model, Protocol):
-    """Proposes words for masked places."""
+    """Suggests words for masks."""
 
     @property
     def words(self) -> Sequence[str]:
-        """Every word that it can suggest: the whole words of letters in its vocabulary."""
+        """Every word that it can suggest: the words of letters in its vocabulary."""
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
-        """How long each text is to the model: equally long ones are read fastest together."""
+        """The length of each text in the model's units; texts of one length are batched fastest."""
 
     def suggest(
         self,
@@ -56,11 +56,14 @@ class MaskedLanguageModel(Model, Protocol):
         top: int,
         among: Sequence[frozenset[str] | None] | None = None,
     ) -> list[Words]:
-        """The ``top`` words for the first ``{mask}`` of each text, best first.
+        """The best words for the first ``{mask}`` of each text, each with its log probability.
 
-        Each comes with its natural log probability, rounded to 4 places, which depends on the text
-        alone. ``among`` holds for each text the words to choose from, None for all. There are none
-        for a text that is longer than the model takes.
+        The natural logarithm is rounded to 4 places and depends on the text alone.
+
+        Args:
+            texts: texts with a mask; one that is too long for the model gets no words.
+            top: the number of words.
+            among: for each text, the words to choose from; None for all.
         """
 
 
@@ -88,7 +91,7 @@ def load_masked_language_model(name: str = EMBEDDED) -> MaskedLanguageModel:
 def parsed_sentences(
     texts: Sequence[str], tagger: Tagger, parser: ConstituencyParser
 ) -> list[ParsedSentence | None]:
-    """Each text with its tokens and its tree; None where the parser gives none."""
+    """Each text with its tokens and tree; None where the parser gives no tree."""
     from s2lct.builder.records import ParsedSentence
 
     tokens = tagger.tag(texts)
@@ -99,14 +102,17 @@ def parsed_sentences(
 
 
 def same_lengths(
-    numbers: Iterable[int], lengths: Sequence[int], most: Callable[[int], int]
+    numbers: Iterable[int], lengths: Sequence[int], batch_size: Callable[[int], int]
 ) -> Iterator[list[int]]:
-    """Numbers of equally long texts, the short ones first: batches in which nothing is padded.
+    """Batches of texts that are equally long, short ones first, so that nothing is padded.
 
-    ``most`` says how many texts of a length are taken at once; at least one is.
+    Args:
+        numbers: the indices of the texts to batch.
+        lengths: the length of each text.
+        batch_size: the most texts of a length in a batch; at least one is taken.
     """
     order = sorted(numbers, key=lengths.__getitem__)
     for length, group in groupby(order, key=lengths.__getitem__):
-        equal, size = list(group), max(1, most(length))
+        equal, size = list(group), max(1, batch_size(length))
         for start in range(0, len(equal), size):
             yield equal[start : start + size]

@@ -1,9 +1,8 @@
 """Constituency parsing by benepar: the embedded head on MiniLM, or a published model.
 
-Benepar 0.2.0 asks the tokenizer for `build_inputs_with_special_tokens`, which transformers 5 has
-no more, and loads weights as a pickle. For published models (``benepar_en3``, …) both are replaced
-here by subclasses: special tokens are read off an encoded word, and weights are loaded as tensors
-only.
+Benepar 0.2.0 cannot load its published models (``benepar_en3``, …) safely with transformers 5: it
+needs `build_inputs_with_special_tokens`, which is gone, and unpickles weights. The subclasses here
+read special tokens off an encoded word, and load weights as tensors only.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ _PUBLISHED_NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
 
 
 class BeneparParser:
-    """A chart parser; trees carry token numbers at their leaves."""
+    """A chart parser whose trees have token numbers as leaves."""
 
     def __init__(self, parser: Any, weights: Path) -> None:
-        self._parser = parser  # parses words with the spaces behind them
+        self._parser = parser  # parse(words, whether a space follows each)
         self._weights = weights
 
     @classmethod
@@ -70,7 +69,7 @@ class BeneparParser:
 
 
 def _numbered(node: nltk.Tree | str, numbers: count[int]) -> str:
-    """A tree in brackets with token numbers for words."""
+    """A tree in brackets, with numbers for its words."""
     if isinstance(node, str):
         return str(next(numbers))
     return f"({node.label() or 'TOP'} {' '.join(_numbered(child, numbers) for child in node)})"
@@ -123,7 +122,7 @@ class PublishedBenepar:
     """A published benepar model that parses words."""
 
     def __init__(self, folder: Path) -> None:
-        """Load a folder as benepar publishes it; a `ModelError` if it holds no benepar model."""
+        """Load a folder that benepar published; a `ModelError` if it holds no model of benepar."""
         try:
             config = dict(plain_config(folder).benepar)
             state = torch.load(folder / "benepar_model.bin", map_location="cpu", weights_only=True)
@@ -149,7 +148,7 @@ class PublishedBenepar:
     def parse(
         self, sentences: Sequence[Sequence[str]], spaces: Sequence[Sequence[bool]]
     ) -> list[nltk.Tree | None]:
-        """A tree for each sentence, None for an empty one and for one that is too long."""
+        """A tree for each sentence; None for one that is empty or too long."""
         results: list[nltk.Tree | None] = [None] * len(sentences)
         examples: dict[int, InputSentence] = {}
         for number, (words, space_after) in enumerate(zip(sentences, spaces, strict=True)):
@@ -165,7 +164,7 @@ class PublishedBenepar:
 
 
 def model_folder(name: str) -> Path:
-    """Folder of a benepar model: a path, or the name of one in NLTK's data folders."""
+    """The folder of a benepar model, by its path or by its name in NLTK's data folders."""
     if _PUBLISHED_NAME.fullmatch(name) is None:
         if name and is_folder(Path(name)):
             return Path(name)

@@ -4,15 +4,15 @@ Span classification with a CKY decoder after Kitaev & Klein (2018), "Constituenc
 Self-Attentive Encoder", over pretrained features after Kitaev, Cao & Klein (2019),
 "Multilingual Constituency Parsing with Self-Attention and Pre-Training". Code: benepar 0.2.0.
 
-What differs from benepar: the encoder is frozen, and a word is represented by all seven hidden
-layers of its first and of its last word piece, plus a few flags of its spelling (the encoder
-lowercases everything).
+Unlike in benepar, the encoder is frozen, and a word is represented by all seven hidden layers of
+its first and of its last word piece, and by flags of its spelling, as the encoder has no capitals.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, cast
 
@@ -40,12 +40,12 @@ from s2lct.engines import parallel_map
 from s2lct.errors import ModelError
 
 PADDED_TO = 4
-"""Word pieces, and words: sentences of nearly the same length are parsed together."""
+"""Word pieces and words are padded to a multiple of this."""
 _SHAPE_FLAGS = 10
 
 
 def natural_words(words: Iterable[str]) -> list[str]:
-    """Words as they stand in plain text: treebank escapes undone, quotes straightened."""
+    """Words of a treebank as plain text has them: without escapes, with straight quotes."""
     plain = [word.replace("’", "'").replace("‘", "'") for word in words]
     return list(ptb_unescape(plain))
 
@@ -70,10 +70,12 @@ def shape_flags(words: Sequence[str]) -> NDArray[np.float32]:
 
 
 class Pieces(NamedTuple):
-    """A sentence in word pieces: input ids, [CLS] and [SEP] included.
+    """A sentence in word pieces, with [CLS] and [SEP].
 
-    ``first`` and ``last`` are the indices of the first and last word piece of [CLS], each word
-    and [SEP].
+    Attributes:
+        ids: the word pieces.
+        first: the indices of the first word piece of [CLS], each word and [SEP].
+        last: likewise of the last word piece.
     """
 
     ids: list[int]
@@ -84,7 +86,7 @@ class Pieces(NamedTuple):
 def pieces_of(
     tokenizer: Any, sentences: Sequence[Sequence[str]], spaces: Sequence[Sequence[bool]]
 ) -> list[Pieces]:
-    """Split sentences of natural words; a word without pieces borrows its left neighbour's."""
+    """Sentences in word pieces; a word without any has its left neighbour's."""
     if not sentences:
         return []
     spaced = [
@@ -92,17 +94,17 @@ def pieces_of(
         for words, after in zip(sentences, spaces, strict=True)
     ]
     encoded = tokenizer(["".join(words) for words in spaced], verbose=False)
-    found: list[Pieces] = []
+    pieces_of_sentences: list[Pieces] = []
     for row, ids in enumerate(encoded["input_ids"]):
         first, last, start = [0], [0], 0
         for word, with_space in zip(sentences[row], spaced[row], strict=True):
-            of_letters = (encoded.char_to_token(row, start + at) for at in range(len(word)))
-            pieces = [piece for piece in of_letters if piece is not None] or last[-1:]
+            places = (encoded.char_to_token(row, start + letter) for letter in range(len(word)))
+            pieces = [place for place in places if place is not None] or last[-1:]
             first.append(pieces[0])
             last.append(pieces[-1])
             start += len(with_space)
-        found.append(Pieces(ids, [*first, len(ids) - 1], [*last, len(ids) - 1]))
-    return found
+        pieces_of_sentences.append(Pieces(ids, [*first, len(ids) - 1], [*last, len(ids) - 1]))
+    return pieces_of_sentences
 
 
 class _TreeScores(TreeCRF):  # type: ignore[misc]
@@ -110,7 +112,7 @@ class _TreeScores(TreeCRF):  # type: ignore[misc]
 
 
 class FrozenEncoderChartParser(ChartParser):  # type: ignore[misc]
-    """benepar's ``ChartParser`` whose word features come from outside, the encoder being frozen.
+    """benepar's ``ChartParser`` over word features that a frozen encoder computed.
 
     ``scripts/train_parser.py`` trains it, with benepar's ``compute_loss``.
     """
@@ -143,25 +145,25 @@ class FrozenEncoderChartParser(ChartParser):  # type: ignore[misc]
 
     @property
     def max_words(self) -> int:
-        """The longest sentence the position table covers."""
+        """The most words of a sentence that it parses."""
         return int(self.add_timing.timing_table.shape[0]) - 2
 
     def content(self, first: torch.Tensor, last: torch.Tensor, shape: torch.Tensor) -> torch.Tensor:
-        """Project the encoder's features of words' first and last pieces and their spelling."""
+        """Project words' features: those of their first and last piece, and of their spelling."""
         projected = self.project_pretrained(torch.cat([first, last], -1))
         return torch.as_tensor(projected + self.project_shape(shape))
 
     def annotate(self, content: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-        """Run the head's self-attention and part content from position, as benepar does."""
+        """Run self-attention over words, and separate content from position, as benepar does."""
         inputs = self.add_timing(self.morpho_emb_dropout(content))
         out = self.encoder(inputs, mask)
         return torch.cat([out[..., 0::2], out[..., 1::2]], -1)
 
     def best_labels(self, annotations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The best score of each span's labels, and that label, 0 below the diagonal.
+        """The highest score of a label for each span, and that label; 0 for what is no span.
 
-        The first layer is linear: it is applied to fenceposts, and differences are taken of what
-        comes out, for the spans that there are.
+        A span's features are a difference of fenceposts. As the first layer is linear, it is
+        applied to the fenceposts, which are fewer, and differences are taken of its output.
         """
         half, (count, length) = self.d_model // 2, annotations.shape[:2]
         words = length - 2
@@ -170,10 +172,10 @@ class FrozenEncoderChartParser(ChartParser):  # type: ignore[misc]
         projected = F.linear(fenceposts, first.weight)
         start, last = torch.triu_indices(words, words)
         hidden = projected[:, last + 1].sub_(projected[:, start]).add_(first.bias)
-        found, label = self.f_label[1:](hidden).float().max(-1)
-        best = found.new_zeros(count, words, words)
+        score, label = self.f_label[1:](hidden).float().max(-1)
+        best = score.new_zeros(count, words, words)
         labels = label.new_zeros(count, words, words)
-        best[:, start, last], labels[:, start, last] = found, label + 1
+        best[:, start, last], labels[:, start, last] = score, label + 1
         return best, labels
 
     def decode(
@@ -195,10 +197,10 @@ class FrozenEncoderChartParser(ChartParser):  # type: ignore[misc]
         ]
 
 
-def padded(rows: Sequence[torch.Tensor], most: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows filled up to a multiple of `PADDED_TO` or ``most``, and where each has something."""
+def padded(rows: Sequence[torch.Tensor], longest: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows padded to a multiple of `PADDED_TO`, at most to ``longest``, and a mask of the rest."""
     length = max(map(len, rows))
-    length = min(length + -length % PADDED_TO, most)
+    length = min(length + -length % PADDED_TO, longest)
     lengths = torch.tensor([len(row) for row in rows])
     filled = rows[0].new_zeros(len(rows), length, *rows[0].shape[1:])
     for number, row in enumerate(rows):
@@ -209,16 +211,17 @@ def padded(rows: Sequence[torch.Tensor], most: int) -> tuple[torch.Tensor, torch
 class ChartConstituencyParser:
     """Parses English sentences into Penn Treebank trees, part-of-speech tags included.
 
-    How far a sentence is padded depends on its own length alone: so does its tree, whatever it is
-    parsed with.
+    A sentence is padded by its length alone, so that its tree is the same in any batch.
 
     Source: Kitaev & Klein (2018); Kitaev, Cao & Klein (2019).
     """
 
     def __init__(self, weights: Path, *, batch_tokens: int = 2048) -> None:
-        """Load the pinned encoder, and the head: a safetensors file with its ``config`` as JSON.
+        """Load the encoder and the head.
 
-        At most ``batch_tokens`` word pieces are encoded at once.
+        Args:
+            weights: the head, a safetensors file with its ``config`` as JSON in the metadata.
+            batch_tokens: the most word pieces in a batch.
         """
         hint = "reinstall s2lct, or train them: python scripts/train_parser.py"
         try:
@@ -237,10 +240,15 @@ class ChartConstituencyParser:
     def parse(
         self, sentences: Sequence[Sequence[str]], spaces: Sequence[Sequence[bool]]
     ) -> list[nltk.Tree | None]:
-        """Parse natural sentences, as spaCy splits them: words, and whether a space follows each.
+        """Parse sentences of natural text.
 
-        A tree is rooted in its sentence's highest constituent, with the words as given; there is
-        none for an empty sentence and for one longer than the encoder can read.
+        Args:
+            sentences: the words of each, as spaCy splits them.
+            spaces: whether a space follows each word.
+
+        Returns:
+            A tree from each sentence's highest constituent down; None for one that is empty or
+            longer than the encoder reads.
         """
         plain = [natural_words(words) for words in sentences]
         pieces = pieces_of(self._tokenizer, plain, spaces)
@@ -273,7 +281,7 @@ class ChartConstituencyParser:
     def _contents(
         self, readable: Sequence[int], plain: Sequence[list[str]], pieces: Sequence[Pieces]
     ) -> dict[int, torch.Tensor]:
-        """Projected features of each sentence's words."""
+        """The projected features of each sentence's words, by the sentence's number."""
 
         def projected(group: list[int]) -> list[tuple[int, torch.Tensor]]:
             ids, mask = padded([torch.tensor(pieces[number].ids) for number in group], MAX_PIECES)
@@ -288,11 +296,10 @@ class ChartConstituencyParser:
                 return list(zip(group, content.split(sizes), strict=True))
 
         groups = self._groups(readable, [len(split.ids) for split in pieces])
-        of_groups = parallel_map(projected, groups, on_cpu=True)
-        return {number: content for found in of_groups for number, content in found}
+        return dict(chain.from_iterable(parallel_map(projected, groups, on_cpu=True)))
 
     def _groups(self, numbers: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]]:
         """Sentences that are padded alike, at most ``batch_tokens`` tokens a group."""
         steps = [-(-length // PADDED_TO) for length in lengths]
-        most = self._batch_tokens // PADDED_TO
-        return same_lengths(numbers, steps, lambda step: most // step)
+        batch_steps = self._batch_tokens // PADDED_TO
+        return same_lengths(numbers, steps, lambda step: batch_steps // step)

@@ -1,6 +1,6 @@
-"""Filling masks with a masked language model of `transformers`.
+"""Words for masks by a masked language model of `transformers`.
 
-A model is loaded whole or not at all; nothing that came with it is executed.
+A model whose weights are incomplete is refused, and no code that came with it is run.
 """
 
 from __future__ import annotations
@@ -41,10 +41,9 @@ _LETTERS = re.compile(r"[A-Za-z]+")
 
 
 class TransformersMaskedLM:
-    """A masked language model with its tokenizer, run on texts of about equal length together.
+    """A masked language model with its tokenizer.
 
-    The vocabulary's scores are computed at the asked mask alone, and ranked only for whole words of
-    letters.
+    The vocabulary is scored at a text's first mask alone, and only words of letters are ranked.
     """
 
     def __init__(self, model: PreTrainedModel, tokenizer: Any, name: str) -> None:
@@ -93,8 +92,8 @@ class TransformersMaskedLM:
 
     @cached_property
     def word_ids(self) -> dict[str, int]:
-        """The vocabulary's number of each of `words`."""
-        # What starts a piece that begins a word: "Ġ" or "▁"; WordPiece marks the others.
+        """The number of each of `words` in the vocabulary."""
+        # Tokenizers mark pieces that begin a word, by "Ġ" or "▁"; WordPiece marks the others.
         pieces = self.tokenizer.tokenize("a film")
         marker = next((mark for mark in ("Ġ", "▁") if pieces[-1].startswith(mark)), "")
         words: dict[str, int] = {}
@@ -106,7 +105,7 @@ class TransformersMaskedLM:
 
     @cached_property
     def words(self) -> Sequence[str]:
-        """Whole words of letters in the vocabulary, in a fixed order."""
+        """The words of letters in the vocabulary, sorted."""
         return list(self.word_ids)
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
@@ -190,8 +189,8 @@ class TransformersMaskedLM:
         with torch.inference_mode():
             output = model(input_ids=ids, attention_mask=is_text)
             states = output.logits if self._head is None else output.last_hidden_state
-            found: torch.Tensor = states[torch.arange(len(rows), device=device), mask_index]
-            return found
+            of_masks: torch.Tensor = states[torch.arange(len(rows), device=device), mask_index]
+            return of_masks
 
     def _scores(self, states: Sequence[torch.Tensor]) -> torch.Tensor:
         """Log probabilities of `words`, a row for each state."""

@@ -1,4 +1,4 @@
-"""The small trained head that makes a sentiment model of the frozen MiniLM."""
+"""The head that makes MiniLM, whose weights are frozen, a sentiment classifier."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DROPOUT = 0.1
 
 
 class SentimentHead(nn.Module):
-    """Classifies the features of `SentenceEncoder`: standardised, one hidden layer."""
+    """Classifies features of a text (`pooled`): standardises them, and has one hidden layer."""
 
     mean: torch.Tensor
     scale: torch.Tensor
@@ -48,19 +48,19 @@ class SentimentHead(nn.Module):
 
 
 def pooled(states: Sequence[torch.Tensor], mask: torch.Tensor) -> torch.Tensor:
-    """Features of hidden states: of each the mean over the word pieces, and [CLS]."""
+    """A text's features: from each hidden layer the mean over its word pieces, and [CLS]."""
     weights = (mask / mask.sum(dim=1, keepdim=True)).to(states[0].dtype)[:, None]
     parts = [part for state in states for part in ((weights @ state)[:, 0], state[:, 0])]
     return torch.cat(parts, dim=1)
 
 
 def head_path(name: str, folder: Path = WEIGHTS) -> Path:
-    """Where ``folder`` holds the head of the embedded model called ``name``."""
+    """The file in a folder that holds the head of an embedded model."""
     return folder / f"sentiment_{name.removeprefix('embedded-')}.safetensors"
 
 
 def load_head(path: Path, classes: Sequence[str]) -> SentimentHead:
-    """The head in a file, in single precision, else a ModelError."""
+    """Read a head in single precision; a `ModelError` if the file is none."""
     head = SentimentHead(len(classes))
     try:
         head.load_state_dict(load_file(path))

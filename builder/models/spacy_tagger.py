@@ -31,7 +31,7 @@ class SpacyTagger:
 
         self._pipeline = pipeline
         self._lock = Lock()
-        # BLIS takes three times as long as NumPy's library on processors that it does not know.
+        # On processors that BLIS does not know it is three times slower than NumPy's library.
         for _, component in pipeline.pipeline:
             for layer in getattr(getattr(component, "model", None), "walk", list)():
                 if isinstance(layer.ops, NumpyOps):
@@ -67,14 +67,14 @@ class SpacyTagger:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over the pipeline's files, its weights among them, and what of it is used."""
+        """A hash of the pipeline's files and of its configuration."""
         folder = self._pipeline.path
         hashes = {name: sha256_of(folder / name) for name in files_in(folder)}
         return fingerprint_of([hashes, self._pipeline.config.to_str()])
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Token, ...]]:
         """Tokens of each text; see `Tagger.tag`."""
-        with self._lock:  # a pipeline is not made for several threads
+        with self._lock:  # a pipeline is not thread-safe
             return [
                 tuple(
                     Token(t.text, t.tag_, t.lemma_, t.idx, t.idx + len(t.text))
