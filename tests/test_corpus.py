@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from s2lct.builder.corpus.collect import MAX_WORDS, Corpus
-from s2lct.builder.corpus.read import hub_spec, read_corpus
+from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.language.natural_text import detokenise, undo_escapes
 from s2lct.builder.neutral import read_neutral
 from s2lct.errors import CorpusError
@@ -43,36 +43,18 @@ def error_of(spec: str, **options: Any) -> CorpusError:
 
 
 def texts_and_labels(corpus: Corpus) -> list[tuple[str, str]]:
-    return [(one.text, one.label) for one in corpus.sentences]
+    return [(sentence.text, sentence.label) for sentence in corpus.sentences]
 
 
 # Specs
 
 
 @pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
-        ("hf:imdb:train", ("imdb", "", "train")),
-        ("hf:stanfordnlp/sst2:train", ("stanfordnlp/sst2", "", "train")),
-        ("hf:org/name/config:test", ("org/name", "config", "test")),
-    ],
-)
-def test_data_sets_of_the_hub(spec: str, expected: tuple[str, str, str]) -> None:
-    assert hub_spec(spec) == expected
-
-
-@pytest.mark.parametrize(
     "spec",
     [
         *("", "sst", "sst:", "csv: ", "csv:a\0b", "SST:x", "embedded:", "imdb", "hf:imdb", "hf:a:"),
-        *(
-            "hf::train",
-            "hf:a/b/c/d:train",
-            "hf:a/b//c:train",
-            "hf:./a:train",
-            "https://example.org/x.csv",
-        ),
-        *("csv:/nowhere/x.csv", "sst:/nowhere"),
+        *("hf::train", "hf:a/b/c/d:train", "hf:a/b//c:train", "hf:./a:train"),
+        *("csv:/nowhere/x.csv", "sst:/nowhere", "https://example.org/x.csv"),
     ],
 )
 def test_what_is_no_corpus_is_one_error(spec: str) -> None:
@@ -220,55 +202,35 @@ def test_broken_files_are_one_error_that_names_file_and_row(
     assert expected in problem
 
 
-def test_a_name_too_long_for_any_file_is_one_error() -> None:
-    assert "cannot be read as csv" in error_of(f"csv:{'a' * 300}").problem
-
-
 # Corpora as people have them
 
 
 @pytest.mark.parametrize(
-    "stars",
-    ["1 2 3 4 5", "1.0 2.0 3.0 4.0 5.0", "one two three four five", "1/5 2/5 3/5 4/5 5/5"],
-)
-def test_stars_are_labels_and_it_is_said(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, stars: str
-) -> None:
-    rows = [f"A story about {number} bees.,{given}" for number, given in enumerate(stars.split())]
-    corpus = read_corpus(write_csv(tmp_path / "x.csv", "text,stars", *rows))
-    assert [one.label for one in corpus.sentences] == [
-        *("negative", "negative", "neutral", "positive", "positive")
-    ]
-    assert "3 neutral" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("labels", "label_map"),
-    [(["negative", "positive"], {}), (["1", "5"], {"1": "positive", "5": "negative"})],
-)
-def test_nothing_is_said_of_stars_where_none_are_read(
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-    labels: list[str],
-    label_map: dict[str, str],
-) -> None:
-    rows = [f"A story about {number} bees.,{given}" for number, given in enumerate(labels)]
-    read_corpus(write_csv(tmp_path / "x.csv", "text,rating", *rows), label_map=label_map)
-    assert "stars" not in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("labels", "found"),
+    ("labels", "label_map", "expected", "is_noted"),
     [
-        (["1 star", "5 Stars", "2.0 out of 5 stars"], ["negative", "positive", "negative"]),
-        (["★☆☆☆☆", "★★★★☆", "⭐⭐⭐"], ["negative", "positive", "neutral"]),
-        (["3.5", "pos", "5"], ["neutral", "positive", "positive"]),
+        ("1 2 3 4 5", {}, "negative negative neutral positive positive", True),
+        ("1.0 2.0 3.0 4.0 5.0", {}, "negative negative neutral positive positive", True),
+        ("one two three four five", {}, "negative negative neutral positive positive", True),
+        ("1/5 2/5 3/5 4/5 5/5", {}, "negative negative neutral positive positive", True),
+        ("★☆☆☆☆ ★★★★☆ ⭐⭐⭐", {}, "negative positive neutral", True),
+        ("3.5 pos 5", {}, "neutral positive positive", True),
+        ("negative positive", {}, "negative positive", False),
+        ("1 5", {"1": "positive", "5": "negative"}, "positive negative", False),
     ],
 )
-def test_what_is_like_stars_is_a_label(tmp_path: Path, labels: list[str], found: list[str]) -> None:
-    rows = [f"A story about {number} bees.,{label}" for number, label in enumerate(labels)]
-    corpus = read_corpus(write_csv(tmp_path / "x.csv", "text,rating", *rows))
-    assert [one.label for one in corpus.sentences] == found
+def test_stars_are_labels_and_it_is_said(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    labels: str,
+    label_map: dict[str, str],
+    expected: str,
+    is_noted: bool,
+) -> None:
+    rows = [f"A story about {number} bees.,{label}" for number, label in enumerate(labels.split())]
+    spec = write_csv(tmp_path / "x.csv", "text,rating", *rows)
+    corpus = read_corpus(spec, label_map=label_map)  # type: ignore[arg-type]
+    assert [sentence.label for sentence in corpus.sentences] == expected.split()
+    assert ("3 neutral" in caplog.text) == is_noted
 
 
 @pytest.mark.parametrize("labels", [("1", "2"), ("0", "4"), ("1", "10"), ("4/7", "5/7")])
@@ -288,7 +250,7 @@ def test_reviews_become_sentences_with_labels_that_are_sure(
 ) -> None:
     spec = write_csv(tmp_path / "x.csv", "review,stars,id", f'"{REVIEW}",5,r1', "Short.,,r2")
     corpus = read_corpus(spec, cleaned=True)
-    assert [(one.id, one.text, one.label) for one in corpus.sentences] == [
+    assert [(sentence.id, sentence.text, sentence.label) for sentence in corpus.sentences] == [
         ("r1#2", "It is a wonderful camera and I love it.", "positive"),
         ("r1#4", "The pictures are great, sharp and beautiful!", "positive"),
     ]
@@ -333,6 +295,10 @@ def test_what_is_no_plain_sentence_is_set_aside_by_reason(
 
 def test_a_word_that_many_texts_have_is_the_corpus_s_own(tmp_path: Path) -> None:
     rows = [f"The great camera has {number} zyxwvuts.,pos" for number in range(5)]
+    lower = write_csv(tmp_path / "x.csv", "text,label", "this is a great film .,pos")
+    assert texts_and_labels(read_corpus(lower, cleaned=True)) == [
+        ("This is a great film.", "positive")
+    ]
     for count, kept in ((5, 5), (4, 0)):
         table = [*rows[:count], "A lovely thing indeed.,pos"]
         corpus = read_corpus(write_csv(tmp_path / "x.csv", "text,label", *table), cleaned=True)
@@ -352,13 +318,6 @@ def test_a_first_word_is_a_name_only_if_something_else_says_so(tmp_path: Path) -
     spec = write_csv(tmp_path / "x.csv", "text,label", *(f'"{text}",pos' for text in texts))
     kept = [one.text for one in read_corpus(spec, cleaned=True).sentences]
     assert kept == [text for text, is_kept in texts.items() if is_kept]
-
-
-def test_sentences_of_a_corpus_in_lower_case_get_their_capitals(tmp_path: Path) -> None:
-    spec = write_csv(tmp_path / "x.csv", "text,label", "this is a great film .,pos")
-    assert texts_and_labels(read_corpus(spec, cleaned=True)) == [
-        ("This is a great film.", "positive")
-    ]
 
 
 def test_the_best_sentences_serve_first_whatever_the_seed(tmp_path: Path) -> None:
@@ -621,7 +580,7 @@ def test_plot_sentences_get_their_capitals_and_names_are_left_out(nltk_folder: P
         archive.writestr("subjectivity/plot.tok.gt9.5000", PLOT.encode("latin-1"))
     corpus = read_neutral("nltk:subjectivity")
     assert corpus is not None
-    assert [(one.text, one.label) for one in corpus.sentences] == [
+    assert [(sentence.text, sentence.label) for sentence in corpus.sentences] == [
         ("The camera follows a bus through the town.", "neutral"),
         ("Two brothers travel to the coast, and a woman reads a letter.", "neutral"),
     ]

@@ -15,7 +15,6 @@ from s2lct.builder.capabilities.files import load_capabilities, read_capability
 from s2lct.builder.capabilities.schema import Template
 from s2lct.builder.domains import FILM, NEUTRAL, load_domain, shipped_domain, shipped_names
 from s2lct.builder.pipeline import build_suite
-from s2lct.builder.stages.compose import MOST_OF_A_SUITE
 from s2lct.builder.verify import verify_suite
 from s2lct.errors import CapabilityError
 from s2lct.suite.read import read_description
@@ -32,17 +31,13 @@ OF_FILMS = re.compile(
 OF_BATTERIES = re.compile(r"\b(batter\w+|charger|checkout|salesman|product)\b", re.IGNORECASE)
 BATTERIES = {
     "positive": [
-        "The battery is wonderful.",
-        "This charger is a great and useful thing.",
-        "The batteries in this phone are excellent.",
-        "The cable is a lovely thing.",
+        *("The battery is wonderful.", "This charger is a great and useful thing."),
+        *("The batteries in this phone are excellent.", "The cable is a lovely thing."),
         "The new battery is impressive.",
     ],
     "negative": [
-        "The battery is terrible.",
-        "This charger is an awful thing.",
-        "The batteries in this phone are bad and useless.",
-        "The cable is a horrible thing.",
+        *("The battery is terrible.", "This charger is an awful thing."),
+        *("The batteries in this phone are bad and useless.", "The cable is a horrible thing."),
         "The old battery is disappointing.",
     ],
     "neutral": [
@@ -119,14 +114,7 @@ def test_a_small_corpus_is_shared_out_among_the_capabilities(
     found = [each for each in counts.values() if each["sentences_found"]]
     assert len(found) > 7 and all(each["seeds"] for each in found), counts
     used = Counter(source["text"] for row in seeds for source in row["sources"])
-    assert max(used.values()) <= MOST_OF_A_SUITE
-
-
-def test_no_battery_in_a_film(corpus_path: Path, tmp_path: Path) -> None:
-    build_suite(config_for(corpus_path, tmp_path / "suite", domain=FILM, capabilities=("LC8",)))
-    texts = [row["text"] for row in rows_in(tmp_path / "suite")]
-    assert any(OF_FILMS.search(text) for text in texts)
-    assert not [text for text in texts if OF_BATTERIES.search(text)]
+    assert max(used.values()) <= 3
 
 
 def test_a_domain_of_ones_own_is_a_file(batteries: Path, tmp_path: Path) -> None:
@@ -159,16 +147,10 @@ def test_what_is_no_domain_is_refused(content: str | None, said: str, tmp_path: 
     if content is not None:
         mine.write_text(content, encoding="utf-8")
     done = run("--domain", mine, "--out", tmp_path / "suite")
-    assert done.exit_code == 2
-    assert "--domain" in done.output
-    assert said in done.output
+    assert done.exit_code == 2 and "--domain" in done.output and said in done.output
+    unknown = run("--domain", "opera", "--out", tmp_path / "suite")
+    assert unknown.exit_code == 2 and all(name in unknown.output for name in DOMAINS)
     assert not (tmp_path / "suite").exists()
-
-
-def test_an_unknown_domain_is_refused_with_those_that_are_there(tmp_path: Path) -> None:
-    done = run("--domain", "opera", "--out", tmp_path / "suite")
-    assert done.exit_code == 2
-    assert all(name in done.output for name in DOMAINS)
 
 
 @pytest.mark.parametrize(
@@ -182,10 +164,9 @@ def test_an_unknown_domain_is_refused_with_those_that_are_there(tmp_path: Path) 
             "['{Person} in {place}']",
             "restaurant",
             [
-                "The man at the next table in the restaurant",
-                "The man at the next table in the bar",
-                "The waiter in the restaurant",
-                "The waiter in the bar",
+                f"The {person} in the {place}"
+                for person in ("man at the next table", "waiter")
+                for place in ("restaurant", "bar")
             ],
         ),
     ],

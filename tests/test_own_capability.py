@@ -78,12 +78,9 @@ def test_it_is_listed_in_its_place_and_its_file_is_printed(own_file: Path) -> No
     assert invoke("capabilities", "--capabilities", own_file, "--show", "Hearsay") == HEARSAY
 
 
-def test_a_suite_carries_what_the_capability_file_tells(suite: Path) -> None:
+def test_it_is_verified_scored_reported_and_ranked(suite: Path, tmp_path: Path) -> None:
     own, _ = read_description(suite)["capabilities"]
     assert (own["short"], own["raters"]) == ("hearsay", RATERS)
-
-
-def test_it_is_verified_scored_reported_and_ranked(suite: Path, tmp_path: Path) -> None:
     invoke("verify", suite)
     results = tmp_path / "results"
     invoke("score", "vader", "--suite", suite, "--capability", "HearSay", "--out", results)

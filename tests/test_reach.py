@@ -23,12 +23,10 @@ def parsed(text: str) -> ParsedSentence:
     [
         ("The script was a predictable disaster.", True),
         ("The predictable script was a disaster.", False),
-        ("The film is dull and lazy.", True),
         ("The writing is clever and the cast is appealing.", True),
         ("The actors are moved by this incredible performance.", False),
         ("Demme's lazy approach kills the suspense.", False),
         ("It's as sorry a mess as its director's movie debut.", False),
-        ("The young director has made a long film.", True),
     ],
 )
 def test_no_opinion_outlives_a_denial(text: str, reached: bool) -> None:
@@ -42,7 +40,6 @@ def test_no_opinion_outlives_a_denial(text: str, reached: bool) -> None:
         ("The pictures are amazingly clear.", True),
         ("The book is not entirely bad.", True),
         ("The phone works well.", False),
-        ("The pictures are very good.", False),
         ("The charger is in the box.", False),
     ],
 )
