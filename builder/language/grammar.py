@@ -180,7 +180,7 @@ def _ways_to_add(rhs: tuple[str, ...], longer: tuple[str, ...], start: int = 0) 
             yield ((start, longer[0]), *rest)
 
 
-def neighbour(label: str) -> str:
+def neighbour_label(label: str) -> str:
     """The label under which the bank has a neighbour: VB for any verb, NN for any noun."""
     return label[:2] if label[:2] in ("VB", "NN", "JJ", "RB") else label
 

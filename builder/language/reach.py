@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from s2lct.builder.language.lexicon import ASSERTIVE, DENIED_ALONE, Lexicon, is_negator
+from s2lct.builder.language.lexicon import Lexicon, is_negator
 from s2lct.builder.language.operations import things
 from s2lct.builder.language.tags import ADJECTIVES, DEFINITE_WORDS
 from s2lct.plain_text import words
 
 if TYPE_CHECKING:
-    from s2lct.builder.records import InsertedWord, ParsedSentence, Token
+    from s2lct.builder.records import ParsedSentence, Token
 
 _BEFORE_NOUN = ADJECTIVES | words("VBN VBG ADJP")
 _WORDS = re.compile(r"[\w'’]+")
@@ -24,7 +23,9 @@ _REFERRING_IT = re.compile(
 _FIELD = re.compile(r"\{[^}]*\}")
 
 
-def is_reached(sentence: ParsedSentence, lexicon: Lexicon, *, of_degree: bool = True) -> bool:
+def denial_reaches_opinions(
+    sentence: ParsedSentence, lexicon: Lexicon, *, count_degree_denials: bool = True
+) -> bool:
     """Whether denying a sentence takes back every opinion in it.
 
     A denial reaches the predicate alone: *The script was a disaster? No.* An opinion survives it
@@ -36,10 +37,10 @@ def is_reached(sentence: ParsedSentence, lexicon: Lexicon, *, of_degree: bool = 
     Args:
         sentence: what is denied.
         lexicon: says which words are opinions.
-        of_degree: if False, denials that may be of degree alone do not count: *it doesn't work
+        count_degree_denials: if False, denials of degree do not count: *it doesn't work
             perfectly* may still be praise.
     """
-    if not of_degree and _opinion_is_of_degree(sentence, lexicon):
+    if not count_degree_denials and _opinion_is_of_degree(sentence, lexicon):
         return False
     tokens = sentence.tokens
     clauses = [node for node in sentence.tree.nodes() if node.label == "S"]
@@ -103,16 +104,7 @@ def is_negative(wording: str) -> bool:
     return "|negate" in wording or any(map(is_negator, _WORDS.findall(wording)))
 
 
-def shuns_negation(inserted: Iterable[InsertedWord], *, unread: bool) -> bool:
-    """Whether an inserted word cannot stand in a negated sentence, as *some* cannot.
-
-    In a corpus that nobody read nor can *all*: *not all is bad* denies *all*, and not *bad*.
-    """
-    shunned = ASSERTIVE | DENIED_ALONE if unread else ASSERTIVE
-    return any(not shunned.isdisjoint(word.word.lower().split()) for word in inserted)
-
-
-def has_referent(wording: str, sentence: ParsedSentence) -> bool:
+def pronoun_has_referent(wording: str, sentence: ParsedSentence) -> bool:
     """Whether a wording has no pronoun, or the sentence says what the pronoun refers to.
 
     *I thought that {P}. Now I love it.* needs a sentence about a thing, such as *The script is

@@ -55,7 +55,7 @@ class Opinion(NamedTuple):
         """The mean of VADER, TextBlob and the classifier."""
         return (self.vader + self.textblob + self.classifier) / 3
 
-    def bears_out(self, label: Label) -> bool:
+    def confirms(self, label: Label) -> bool:
         """Whether the opinions confirm a label.
 
         A neutral text has no word that a list calls positive, negative or subjective. Without such
@@ -75,7 +75,7 @@ class Opinion(NamedTuple):
     def is_unanimous(self, label: Label) -> bool:
         """Whether all opinions, word lists as well, confirm a label; never so for neutral."""
         lists = _sign(label) * self.vader, _sign(label) * self.textblob
-        return min(lists) > 0 and self.bears_out(label)
+        return min(lists) > 0 and self.confirms(label)
 
     def contradicts(self, label: Label) -> bool:
         """Whether the opinions show that a label is wrong."""

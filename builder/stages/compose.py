@@ -17,7 +17,7 @@ from itertools import islice
 from s2lct.builder.capabilities.schema import Form, Template, is_reply, operations_of
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.operations import NotApplicableError, apply_operations
-from s2lct.builder.language.reach import has_referent, is_reached
+from s2lct.builder.language.reach import denial_reaches_opinions, pronoun_has_referent
 from s2lct.builder.records import (
     Expansion,
     Extension,
@@ -194,7 +194,7 @@ def _composed(
     for template, wording in _wordings(capability, templates, filled):
         with suppress(NotApplicableError):
             seed = composed_seed("seed", capability, template, wording, filled)
-            if any(has_referent(seed.template, source.parsed) for source in seed.sources):
+            if any(pronoun_has_referent(seed.template, source.parsed) for source in seed.sources):
                 yield seed
 
 
@@ -231,9 +231,11 @@ def is_sensible(case: Seed, rules: BuildRules) -> bool:
     """Whether a case takes back all that it takes back any of, and its *it* is something."""
     return all(
         not case.takes_back(source)
-        or is_reached(source.parsed, Lexicon.load(), of_degree=rules.denies_degrees)
+        or denial_reaches_opinions(
+            source.parsed, Lexicon.load(), count_degree_denials=rules.denies_degrees
+        )
         for source in case.sources
-    ) and any(has_referent(case.template, source.parsed) for source in case.sources)
+    ) and any(pronoun_has_referent(case.template, source.parsed) for source in case.sources)
 
 
 def expansion_of(

@@ -18,7 +18,7 @@ from s2lct.builder.language.grammar import (
     PhraseBank,
     ReferenceGrammar,
     connectives,
-    neighbour,
+    neighbour_label,
 )
 from s2lct.builder.language.lexicon import Lexicon, fitting_words
 from s2lct.builder.records import (
@@ -188,7 +188,7 @@ def _phrases_at(
     grammar, labels = ReferenceGrammar.load(), node.child_labels
     left, heads = labels[number - 1], _heads_at(tokens, node, number)
     licensed: dict[tuple[str, bool], Production | None] = {}
-    found = {head: bank.get((node.label, neighbour(left), head or ""), ()) for head in heads}
+    found = {head: bank.get((node.label, neighbour_label(left), head or ""), ()) for head in heads}
     for head, phrase in ((head, phrase) for head, some in found.items() for phrase in some):
         if heads[_is_modifier(phrase)] != head:
             continue

@@ -14,7 +14,7 @@ from itertools import combinations, pairwise
 from s2lct.builder.language.fluency import DEGREE_WORDS, clashes
 from s2lct.builder.language.grammar import Node, ReferenceGrammar, connectives
 from s2lct.builder.language.lexicon import POSTDETERMINERS, Lexicon
-from s2lct.builder.language.reach import has_referent
+from s2lct.builder.language.reach import pronoun_has_referent
 from s2lct.builder.language.tags import WORD_TAGS
 from s2lct.builder.records import (
     Extension,
@@ -300,7 +300,7 @@ def _may_open(
     """
     left = ParsedSentence(text, sentence.tokens[end:], "")
     is_clause = label == "S" and rest[0] in ("NP", "S")
-    return is_clause and has_referent(text, left) >= has_referent(text, sentence)
+    return is_clause and pronoun_has_referent(text, left) >= pronoun_has_referent(text, sentence)
 
 
 def shortened(

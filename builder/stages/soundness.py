@@ -33,7 +33,7 @@ def sound_sources(sources: Sequence[Source], models: KeptModels) -> set[Source]:
     grammar = ReferenceGrammar.load()
     sound = [each for each in sources if is_sound(each.parsed, each.sentence.label, grammar)]
     opinions = models.opinions([source.text for source in sound])
-    return {each for each in sound if opinions[each.text].bears_out(each.sentence.label)}
+    return {each for each in sound if opinions[each.text].confirms(each.sentence.label)}
 
 
 def is_sound(parsed: ParsedSentence, label: Label, grammar: ReferenceGrammar) -> bool:
