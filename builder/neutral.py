@@ -57,10 +57,10 @@ def _read_subjectivity() -> Corpus:
     a capital, or that no review has, is taken for a name.
     """
     lines = _lines()
-    proper, known = proper_words(), known_words()
+    proper, common = proper_words(), known_words()
 
     def may_be_name(word: str) -> bool:
-        return word in proper or (len(word) > MAX_LENGTH_OF_UNKNOWN_WORD and word not in known)
+        return word in proper or (len(word) > MAX_LENGTH_OF_UNKNOWN_WORD and word not in common)
 
     numbered = [
         (number, line)

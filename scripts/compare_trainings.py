@@ -70,7 +70,7 @@ def on_layer(encoded: Encoded, layer: int | None) -> Train:
         strength = 0.01 if layer is None else 0.1
         model = make_pipeline(StandardScaler(), LogisticRegression(C=strength, max_iter=200))
         model.fit(encoded(texts)[:, columns], labels)
-        return lambda given: np.asarray(model.predict(encoded(given)[:, columns]))
+        return lambda texts: np.asarray(model.predict(encoded(texts)[:, columns]))
 
     return train
 
@@ -79,7 +79,7 @@ def on_words(texts: Sequence[str], labels: Labels) -> Predict:
     """A logistic regression on words and pairs of neighbours."""
     model = make_pipeline(TfidfVectorizer(ngram_range=(1, 2)), LogisticRegression(C=10))
     model.fit(texts, labels)
-    return lambda given: np.asarray(model.predict(given))
+    return lambda texts: np.asarray(model.predict(texts))
 
 
 def fine_tuned(texts: Sequence[str], labels: Labels) -> Predict:

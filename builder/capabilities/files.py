@@ -93,15 +93,15 @@ def load_capabilities(
         CapabilityError: a name is unknown, a file is wrong, or two capabilities have one id.
     """
     files = capability_files(extra_files, domain)
-    known = {name: capability for name, (capability, _) in files.items()}
-    chosen = spelled(names, known) if names else known
+    by_id = {id: capability for id, (capability, _) in files.items()}
+    chosen = spelled(names, by_id) if names else by_id
     for name in chosen:
-        if name not in known:
+        if name not in by_id:
             raise CapabilityError(
                 f"--capability {plain(name, 60)}: unknown",
-                hint=f"{did_you_mean(name, known)}there are {', '.join(known)}",
+                hint=f"{did_you_mean(name, by_id)}there are {', '.join(by_id)}",
             )
-    return tuple(known[name] for name in chosen)
+    return tuple(by_id[name] for name in chosen)
 
 
 def cases_beside(cases: list[CheckListCase], capability: str) -> list[CheckListCase]:
@@ -109,7 +109,9 @@ def cases_beside(cases: list[CheckListCase], capability: str) -> list[CheckListC
 
     A test may be divided between capabilities by the labels that pass.
     """
-    test = next((known.checklist for known in load_capabilities() if known.id == capability), None)
+    test = next(
+        (shipped.checklist for shipped in load_capabilities() if shipped.id == capability), None
+    )
     if test is None:
         return cases
     matching = [case for case in cases if case.test == test.test and test.covers(case.passes)]

@@ -108,8 +108,8 @@ def _with_search_rules(value: Any) -> Any:
 
 def _shipped_item(name: str, items: Mapping[str, Any], kind: str) -> Any:
     if name[:1] != "$" or name[1:] not in items:
-        known = ", ".join(f"${known}" for known in items)
-        raise ValueError(f"no {kind} {name}; there are {known}")
+        names = ", ".join(f"${item}" for item in items)
+        raise ValueError(f"no {kind} {name}; there are {names}")
     return items[name[1:]]
 
 
@@ -321,12 +321,12 @@ class Template(_Specified):
             raise ValueError(f"{where}: only a single sentence, unchanged, can be reworded")
 
     def _check_operations(self, field: re.Match[str]) -> None:
-        where, known = f"template {self.text!r}", (*OPERATIONS, *REPLIES)
+        where, operations = f"template {self.text!r}", (*OPERATIONS, *REPLIES)
         names = operations_of(field)
-        if unknown := set(names) - set(known):
+        if unknown := set(names) - set(operations):
             raise ValueError(
                 f"{where}: no operation {', '.join(sorted(unknown))}; "
-                f"{did_you_mean(min(unknown), known)}there are {', '.join(known)}"
+                f"{did_you_mean(min(unknown), operations)}there are {', '.join(operations)}"
             )
         if len(set(names)) < len(names) or len(VERB_OPERATIONS.intersection(names)) > 1:
             raise ValueError(f"{where}: {field[0]} changes its verb twice")
