@@ -14,7 +14,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 from s2lct.errors import S2lctError, ScoringError
-from s2lct.plain_text import plain
+from s2lct.plain_text import MAX_SNIPPET_CHARACTERS, listed, plain
 
 LABELS = ("negative", "neutral", "positive")
 NEGATIVE, NEUTRAL, POSITIVE = range(3)
@@ -49,7 +49,7 @@ _WHOLE_NUMBER = re.compile(r"([+-]?\d{1,15})\.0+")
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _NO_VALUE = ("nan", "NaT", "<NA>")
 """What pandas has in a cell that is empty, as text."""
-_MOST_SHOWN, _LONGEST_SHOWN = 5, 60
+_MAX_LISTED = 5
 KNOWN_MODELS = {
     "textattack/bert-base-uncased-SST-2": COLUMNS[2],
     "textattack/roberta-base-SST-2": COLUMNS[2],
@@ -153,7 +153,7 @@ def read_labels(
     """
     meanings = meanings_of_labels(places, column, label_map)
     named = {plain_name(name) for name in label_map or ()}
-    where = f" in column {plain(column, _LONGEST_SHOWN)!r}" if column is not None else ""
+    where = f" in column {plain(column, MAX_SNIPPET_CHARACTERS)!r}" if column is not None else ""
     if named and places and named.isdisjoint(map(plain_name, places)):
         raise error(
             f"{next(iter(places.values()))}: --label-map names {_listed(label_map or ())}, and no "
@@ -170,9 +170,7 @@ def read_labels(
 
 
 def _listed(labels: Collection[str]) -> str:
-    shown = ", ".join(repr(plain(label, _LONGEST_SHOWN)) for label in [*labels][:_MOST_SHOWN])
-    more = len(labels) - _MOST_SHOWN
-    return shown + (f" and {more:,} more" if more > 0 else "")
+    return listed([repr(plain(label, MAX_SNIPPET_CHARACTERS)) for label in labels], _MAX_LISTED)
 
 
 def example_map(labels: Iterable[str]) -> str:
@@ -185,7 +183,8 @@ def example_map(labels: Iterable[str]) -> str:
     meanings = COLUMNS.get(len(distinct))
     if meanings is None or not all(map(_NUMBER.fullmatch, distinct)):
         return ",".join(
-            f"{plain(label, _LONGEST_SHOWN)}={'|'.join(LABELS)}" for label in distinct[:_MOST_SHOWN]
+            f"{plain(label, MAX_SNIPPET_CHARACTERS)}={'|'.join(LABELS)}"
+            for label in distinct[:_MAX_LISTED]
         )
     pairs = zip(distinct, meanings, strict=True)
     return ",".join(f"{label}={LABELS[meaning]}" for label, meaning in pairs)

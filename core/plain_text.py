@@ -11,6 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
+MAX_SNIPPET_CHARACTERS = 60
+"""How much is shown of somebody's text within a sentence."""
+MAX_TEXT_CHARACTERS = 300
+"""How much is shown of somebody's text that stands by itself."""
+MAX_LINE_CHARACTERS = 400
+"""How long a line may be that quotes somebody's files."""
 _MAX_SHOWN_ITEMS = 3
 REPLACEMENT = "�"
 _FORMULA_STARTS = "=+-@＝＋－＠"

@@ -14,13 +14,11 @@ from s2lct.dataset_script.hub import CreatePr, DryRun, Publisher, require_repo
 from s2lct.errors import PublishError, S2lctError, S2lctWarning
 from s2lct.leaderboard.commands.results import SuitesOfResults
 from s2lct.leaderboard.results.hub import public_suite_name
-from s2lct.plain_text import listed, plain
+from s2lct.plain_text import MAX_LINE_CHARACTERS, listed, plain
 
 if TYPE_CHECKING:
     from s2lct.leaderboard.results.read_results import Suites
     from s2lct.leaderboard.results.record import Result
-
-_MAX_LINE_LENGTH = 400
 
 
 class _Submission(NamedTuple):
@@ -64,7 +62,7 @@ def publish_results(
         if older := newest.get(submission.target):
             left_out.append(f"{older.path}: {submission.path} is a newer result of the same model")
         newest[submission.target] = submission
-    left_out = [plain(line, _MAX_LINE_LENGTH) for line in left_out]
+    left_out = [plain(line, MAX_LINE_CHARACTERS) for line in left_out]
     if not newest:
         raise PublishError(
             listed(left_out, 1),

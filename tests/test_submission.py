@@ -29,6 +29,7 @@ from s2lct.leaderboard.results.standings import collect
 from s2lct.leaderboard.results.submission import check, rescored_results
 from s2lct.leaderboard.results.write_results import repository_path, write_result
 from s2lct.leaderboard.scoring.score import score
+from s2lct.plain_text import MAX_TEXT_CHARACTERS
 from s2lct.suite.cases import Case, load_suite
 
 SUITE = suite("1.0.0", seeds=6)
@@ -67,7 +68,7 @@ def refusal(path: Path, **options: Any) -> str:
     assert not checked.accepted and checked.reasons
     for reason in checked.reasons:
         assert reason.isprintable()
-        assert 3 < len(reason) <= submission.MAX_REASON_LENGTH
+        assert 3 < len(reason) <= MAX_TEXT_CHARACTERS + 1
     assert json.loads(checked.as_json())["reasons"] == list(checked.reasons)
     return "\n".join(checked.reasons)
 

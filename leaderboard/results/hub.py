@@ -11,14 +11,13 @@ from packaging.version import Version
 
 from s2lct.errors import S2lctError, ScoringError
 from s2lct.hub_calls import causes_of, reason_of, repository_meant
-from s2lct.plain_text import plain
+from s2lct.plain_text import MAX_TEXT_CHARACTERS, plain
 from s2lct.suite.cases import SuiteCases, load_suite
 from s2lct.suite.versions import tag_of, version_of_tag
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-MAX_SERVER_MESSAGE_LENGTH = 200
 _RETRY = "give the same command again"
 _CHANGED_MEANWHILE = f"somebody else changed it at the same time: {_RETRY}; it compares anew"
 _HINT_BY_STATUS = {
@@ -62,7 +61,7 @@ def hub_errors(
         for cause in causes_of(error):
             if isinstance(cause, HfHubHTTPError):
                 status, wait = cause.response.status_code, cause.response.headers.get("Retry-After")
-                message = plain(cause.server_message or "", MAX_SERVER_MESSAGE_LENGTH)
+                message = plain(cause.server_message or "", MAX_TEXT_CHARACTERS)
                 reason = f"the Hub answered {status} {message}".rstrip()
                 hint = _HINT_BY_STATUS.get(min(status, 500), "mend what the message names")
                 hint = hint.format(wait=f"{wait} seconds" if wait else "some minutes")

@@ -15,7 +15,7 @@ from s2lct.leaderboard.answers.predictions import read_predictions
 from s2lct.leaderboard.models.record import ModelRecord, OptionsRecord, PredictionsRecord
 from s2lct.leaderboard.results.record import MAX_NAME_LENGTH, check_own_name
 from s2lct.leaderboard.scoring.score import Outcomes, outcomes_of
-from s2lct.plain_text import plain, spreadsheet_cell
+from s2lct.plain_text import MAX_SNIPPET_CHARACTERS, plain, spreadsheet_cell
 from s2lct.suite.cases import SuiteCases
 from s2lct.table_files import LocatedRow, is_blank, parse_json_cell, read_rows
 
@@ -33,7 +33,6 @@ _FORM_HINT = (
 _LABEL_MAP_HINT = (
     "say it with --label-map, such as --label-map {}, where 0 is the first class of the model"
 )
-_MAX_TEXT_SHOWN = 60
 _ROW_NUMBER = re.compile(r"predictions\[(\d+)\]")
 
 
@@ -102,7 +101,7 @@ def outcomes_of_predictions(
             if text.split() not in (case.text.split(), str(spreadsheet_cell(case.text)).split()):
                 raise ScoringError(
                     f"{where}: has the id {case.id} and another text than that case: "
-                    f"{plain(text, _MAX_TEXT_SHOWN)}",
+                    f"{_snippet(text)}",
                     hint="put each prediction beside the id of its own text, or leave the column "
                     "text out",
                 )
@@ -117,7 +116,7 @@ def outcomes_of_predictions(
         name=name,
         revision="",
         weights_sha256="",
-        label_rule=f"column{'s' * (', ' in column)} {plain(column, _MAX_TEXT_SHOWN)}: {rule}",
+        label_rule=f"column{'s' * (', ' in column)} {_snippet(column)}: {rule}",
         options=OptionsRecord.of(label_map),
         predictions=PredictionsRecord(
             file=plain(path.name, MAX_NAME_LENGTH), sha256=sha256_of(path)
@@ -191,10 +190,13 @@ def _check_label_column(
         is_other = column not in (LABEL, *_CASE_COLUMNS) and not all(map(is_blank, cells))
         if is_other and all(map(is_label, cells)):
             raise ScoringError(
-                f"{path}: label or {plain(column, _MAX_TEXT_SHOWN)} may be the prediction, both "
-                "hold labels",
+                f"{path}: label or {_snippet(column)} may be the prediction, both hold labels",
                 hint="call the column that holds what the model predicts prediction",
             )
+
+
+def _snippet(text: str) -> str:
+    return plain(text, MAX_SNIPPET_CHARACTERS)
 
 
 def _number(cell: Any, name: str, where: str) -> float:
@@ -202,7 +204,7 @@ def _number(cell: Any, name: str, where: str) -> float:
         return float(cell)
     except (TypeError, ValueError):
         raise ScoringError(
-            f"{where}: {name} is {plain(str(cell), _MAX_TEXT_SHOWN)!r}, no probability",
+            f"{where}: {name} is {_snippet(str(cell))!r}, no probability",
             hint="give each class a number from 0 to 1",
         ) from None
 
@@ -214,7 +216,7 @@ def _answered_part(path: Path, suite: SuiteCases, answered: Mapping[int, int]) -
     if missing:
         raise ScoringError(
             f"{path}: lacks {len(missing):,} of the {cases:,} cases of {suite.name} (first "
-            f"{missing[0].id}: {plain(missing[0].text, _MAX_TEXT_SHOWN)})",
+            f"{missing[0].id}: {_snippet(missing[0].text)})",
             hint="predict them too, or score a part with --capability or --limit",
         )
     contrasts = len(suite.contrasts)

@@ -27,7 +27,7 @@ from s2lct.leaderboard.results.record import FORMAT, MAX_NAME_LENGTH, Result, mo
 from s2lct.leaderboard.scoring import score
 from s2lct.leaderboard.scoring.figures import flipping_words, references
 from s2lct.leaderboard.scoring.statistics import Integers, cached_by_identity
-from s2lct.plain_text import listed, plain
+from s2lct.plain_text import MAX_LINE_CHARACTERS, listed, plain
 from s2lct.suite.cases import INSTALLED, Case, SuiteCases, installed_folder, load_suite
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ ANSWERS = {
 _COLUMNS = ("id", "label", *LABELS)
 _MAX_ID_BYTES = 800
 _MAX_FILES_LISTED = 5
-_MAX_ERROR_LENGTH = 1_000
 
 
 class ScoredModel(NamedTuple):
@@ -166,7 +165,7 @@ def _errors_named(path: Path) -> Iterator[None]:
             message = fault["msg"].removeprefix("Value error, ")
             reason = f"is no result file ({place}: {message})"
         raise ScoringError(
-            plain(f"{path}: {reason}", _MAX_ERROR_LENGTH),
+            plain(f"{path}: {reason}", MAX_LINE_CHARACTERS),
             hint="make it with `s2lct score MODEL --suite DIR --out results/`, and leave the JSON "
             "and the Parquet file beside each other",
         ) from None

@@ -29,14 +29,13 @@ from s2lct.leaderboard.results.read_results import (
 from s2lct.leaderboard.results.record import Result, model_identity, ranking_faults
 from s2lct.leaderboard.scoring import statistics
 from s2lct.leaderboard.scoring.figures import Reference, references
-from s2lct.plain_text import ShortRepr, plain
+from s2lct.plain_text import MAX_LINE_CHARACTERS, ShortRepr, plain
 from s2lct.progress import bar
 from s2lct.suite.capability_ids import natural_order
 from s2lct.suite.cases import Case, SuiteCases, families_of
 
 MAX_TESTED_MODELS = 100
 """A page holds the tests of all pairs of so many models; `s2lct compare` tests any two."""
-_MAX_LINE_LENGTH = 400
 _MIN_VARIANCE = 1e-12
 
 
@@ -109,7 +108,7 @@ def collect(
 
     def skip(file: Path, reason: str) -> None:
         name = file.relative_to(folder).as_posix()
-        skipped.append(plain(f"{name}: {reason.removeprefix(f'{file}: ')}", _MAX_LINE_LENGTH))
+        skipped.append(plain(f"{name}: {reason.removeprefix(f'{file}: ')}", MAX_LINE_CHARACTERS))
 
     files = sorted(folder.rglob("*.json"))
     advance = bar("reading results", len(files))

@@ -29,7 +29,7 @@ from s2lct.leaderboard.results.record import Result, ranking_faults
 from s2lct.leaderboard.results.shown_names import look_alikes
 from s2lct.leaderboard.results.write_results import repository_path
 from s2lct.leaderboard.scoring.score import Outcomes, score
-from s2lct.plain_text import plain
+from s2lct.plain_text import MAX_LINE_CHARACTERS, MAX_TEXT_CHARACTERS, plain
 from s2lct.suite.cases import SuiteCases
 
 DEFAULT_BRANCH = "main"
@@ -39,7 +39,6 @@ PROBABILITY_MARGIN = 1e-3
 """By how much probabilities in a file, which are rounded, may differ from the model's."""
 TIE_MARGIN = 1e-4
 """By how much a label's rounded probability may lie below the largest."""
-MAX_REASON_LENGTH = 240
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _HUB_NAME = re.compile(r"(?!.*(?:\.\.|--))[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 _SUITE_FOLDER = re.compile(r"(.*-)?[0-9a-f]{12}")
@@ -99,9 +98,9 @@ def check(path: Path, suite: SuiteCases, *, rescore: bool = False) -> Submission
     except Exception as error:  # a stranger's files and model may fail in any way
         reasons.append(f"cannot be checked ({reason_of(error)})")
     # A stranger's words, fit for a terminal.
-    lines = tuple(plain(reason, MAX_REASON_LENGTH - 1) for reason in reasons)
+    lines = tuple(plain(reason, MAX_TEXT_CHARACTERS) for reason in reasons)
     return SubmissionCheck(
-        plain(str(path), MAX_REASON_LENGTH), not reasons, lines, rescored, sha256
+        plain(str(path), MAX_LINE_CHARACTERS), not reasons, lines, rescored, sha256
     )
 
 

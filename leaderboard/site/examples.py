@@ -12,11 +12,11 @@ from s2lct.leaderboard.results.read_results import ScoredModel
 from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.scoring.figures import flips, pairs_of
 from s2lct.leaderboard.scoring.score import Outcomes
+from s2lct.plain_text import MAX_LINE_CHARACTERS
 from s2lct.suite.cases import Case
 from s2lct.suite.tables import CONTRAST
 
 MAX_EXAMPLES = 4
-MAX_TEXT_LENGTH = 400
 _MAX_MODELS = 3
 
 
@@ -125,7 +125,7 @@ def _broken_expansions(outcomes: Outcomes, capability: str) -> list[Prediction]:
 
 def cut(text: str) -> str:
     """A text as a page shows it: a suite's may be of any length."""
-    return text if len(text) <= MAX_TEXT_LENGTH else text[:MAX_TEXT_LENGTH] + "…"
+    return text if len(text) <= MAX_LINE_CHARACTERS else text[:MAX_LINE_CHARACTERS] + "…"
 
 
 def marked(case: Case) -> Markup:

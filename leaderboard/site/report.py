@@ -39,7 +39,7 @@ from s2lct.leaderboard.site.words import (
     has_few_pairs,
     notes_on,
 )
-from s2lct.plain_text import plain
+from s2lct.plain_text import MAX_SNIPPET_CHARACTERS, MAX_TEXT_CHARACTERS, plain
 from s2lct.suite.capability_ids import natural_order
 from s2lct.tables import Cell, Table, page_templates
 
@@ -50,8 +50,6 @@ METHOD_WORDS = (
 NOTHING = "–"
 ONE_LABEL_SHARE = 0.95
 """A model that gives one label to this share of the cases hardly reads them."""
-_MAX_TEXT_SHOWN = 300
-_MAX_SUITE_NAME = 100
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,7 @@ def suite_line(results: Sequence[Result]) -> str:
     pairs = f" and {figures.consistency.pairs:,} pairs" if figures.consistency else ""
     days = sorted(result.date[:10] for result in results)
     return (
-        f"Suite {plain(suite.name, _MAX_SUITE_NAME)}, version {suite.version or 'unknown'}: "
+        f"Suite {plain(suite.name, MAX_SNIPPET_CHARACTERS)}, version {suite.version or 'unknown'}: "
         f"{figures.cases:,} cases{pairs}; scored {' to '.join(dict.fromkeys((days[0], days[-1])))}"
     )
 
@@ -395,7 +393,7 @@ def html_report(scored: Sequence[ScoredModel]) -> str:
     environment.filters |= {
         "percent": percent,
         "marked": marked,
-        "brief": lambda text: plain(text, _MAX_TEXT_SHOWN),
+        "brief": lambda text: plain(text, MAX_TEXT_CHARACTERS),
     }
     has_pairs = any(result.overall.consistency for result in results)
     methods = [*[CONSISTENCY_WORDS] * has_pairs, MEAN_WORDS, INTERVAL_WORDS, CHANCE_WORDS]

@@ -55,7 +55,7 @@ from s2lct.leaderboard.site.words import (
     LEAD_WORDS,
     notes_on,
 )
-from s2lct.plain_text import as_csv, plain
+from s2lct.plain_text import MAX_TEXT_CHARACTERS, as_csv, plain
 from s2lct.suite.cases import Case
 from s2lct.suite.tables import CONTRAST
 from s2lct.tables import page_templates
@@ -66,7 +66,6 @@ TABLES = ("leaderboard.csv", "leaderboard.json", "leaderboard.parquet")
 _KEY_LENGTH = 12
 _SCRIPTS = ("basics", "plots", "address", "board", "details", "comparison", "pages")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_MAX_TEXT_SHOWN = 300
 _DECIMALS = 7
 # Equal for all models of a suite, so that the page has them once.
 _SUITE_COLUMNS = ("suite_version", "suite_fingerprint", "cases", "best_constant")
@@ -350,7 +349,7 @@ def _row_values(row: Mapping[str, Any], columns: Sequence[str]) -> list[Any]:
         if isinstance(value, float):
             value = round(value, _DECIMALS)
         elif isinstance(value, str):
-            value = plain(value, _MAX_TEXT_SHOWN)
+            value = plain(value, MAX_TEXT_CHARACTERS)
         values.append(value)
     return values
 
