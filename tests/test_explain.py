@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -47,7 +46,7 @@ class UniformFiller(MaskedLMFiller):
         self._words = tuple(words)
         self.description = self.fingerprint = " ".join(words)
 
-    def _sample(self, text: str, hidden: Sequence[int], quantiles: Any) -> list[list[int]]:
+    def _sample(self, text: str, hidden: tuple[int, ...], quantiles: Any) -> list[list[int]]:
         rows: list[list[int]] = (quantiles * len(self._words)).astype(int).tolist()
         return rows
 
@@ -213,13 +212,6 @@ def test_template_source_and_inserted_words_are_told_apart(suite_folder: Path) -
         assert bool(by_origin["template"]) == bool(case.template)
         source = " ".join(case.source_texts).lower()
         assert all(word.lower()[:3] in source for word in by_origin["source"])
-        # Without operations, which change words, all that the sentence lacks is the template's.
-        if case.template and "|" not in case.template:
-            wording = re.split(r"\{[^}]*\}", case.template)
-            lost = {word.text for part in wording for word in words_of(part)} - {
-                *by_origin["template"]
-            }
-            assert not [word for word in lost if word.isalpha() and word.lower() not in source]
 
 
 def test_failures_of_different_families_are_chosen_first() -> None:

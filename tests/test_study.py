@@ -23,7 +23,6 @@ from s2lct.analysis.study import (
     evaluate,
     forms_of,
     read_key,
-    write_study,
 )
 from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.cli.main import app
@@ -99,18 +98,6 @@ def test_forms_hold_nothing_but_texts_and_capabilities() -> None:
         assert not [secret for secret in (*secrets, *words) if secret in page]
     for capability in shipped.values():
         assert not re.search(r"should|must|pass|positive|negative", str(capability.raters))
-
-
-def test_written_files_are_the_same_again_and_another_study_is_refused(tmp_path: Path) -> None:
-    folder = tmp_path / "study"
-    paths = write_study(drawn(), folder)
-    before = {path.name: path.read_bytes() for path in paths}
-    assert list(before) == ["set-1.html", "set-1.csv", "set-2.html", "set-2.csv", "key.json"]
-    assert read_key(paths[-1]) == drawn()
-    write_study(drawn(), folder)
-    with pytest.raises(AnalysisError, match="--out"):
-        write_study(drawn(seed=1), folder)
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 # What answers say, against formulas written out.
@@ -205,6 +192,12 @@ def test_the_commands_from_a_built_suite_to_disputed_cases(
     command = ["study", "export", str(suite_folder), "--out", str(out), "--sets", "2"]
     exported = runner.invoke(app, [*command, "--seeds", "4"])
     assert exported.exit_code == 0, exported.output
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    for seed, code in (("0", 0), ("1", 1)):  # the same study is written again, another refused
+        again = runner.invoke(app, [*command, "--seeds", "4", "--seed", seed])
+        assert again.exit_code == code, again.output
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert sorted(before) == ["key.json", "set-1.csv", "set-1.html", "set-2.csv", "set-2.html"]
     key = read_key(out / "key.json")
     of_id = {case.id: case for case in load_suite(suite_folder).cases}
     files: list[str] = []

@@ -107,12 +107,23 @@ class MaskedLMFiller:
         self, text: str, shown: frozenset[int], samples: int, rng: np.random.Generator
     ) -> list[str]:
         """So many samples of the text, with all words replaced but those of the numbers shown."""
-        hidden = [number for number in range(len(words_of(text))) if number not in shown]
+        hidden = tuple(number for number in range(len(words_of(text))) if number not in shown)
         rows = self._sample(text, hidden, rng.random((samples, len(hidden))))
         return [with_fillings(text, hidden, [self._words[word] for word in row]) for row in rows]
 
-    def _sample(self, text: str, hidden: Sequence[int], quantiles: Any) -> list[list[int]]:
+    def _sample(self, text: str, hidden: tuple[int, ...], quantiles: Any) -> list[list[int]]:
         """Numbers of the words at quantiles, shape (samples, hidden), of the distributions."""
+        import torch
+
+        cumulated = self._cumulated(text, hidden)
+        wanted = torch.from_numpy(quantiles.T.copy()).to(cumulated.device)
+        numbers = torch.searchsorted(cumulated, wanted, right=True)
+        rows: list[list[int]] = numbers.clamp(max=len(self._words) - 1).T.tolist()
+        return rows
+
+    @lru_cache(maxsize=1)  # noqa: B019 (one entry: samples of a set are drawn in stages)
+    def _cumulated(self, text: str, hidden: tuple[int, ...]) -> Any:
+        """Cumulated probabilities of the words at hidden places, shape (hidden, words)."""
         import torch
 
         masked = replaced(text, dict.fromkeys(hidden, str(self._tokenizer.mask_token)))
@@ -124,10 +135,7 @@ class MaskedLMFiller:
         if (truncated := len(hidden) - len(cumulated)) > 0:  # there any word is as likely
             flat = torch.linspace(0, 1, len(self._words) + 1, dtype=torch.float64)[1:]
             cumulated = torch.cat([cumulated, flat.to(cumulated.device).repeat(truncated, 1)])
-        wanted = torch.from_numpy(quantiles.T.copy()).to(cumulated.device)
-        numbers = torch.searchsorted(cumulated, wanted, right=True)
-        rows: list[list[int]] = numbers.clamp(max=len(self._words) - 1).T.tolist()
-        return rows
+        return cumulated
 
 
 def with_fillings(text: str, hidden: Sequence[int], fillings: Sequence[str]) -> str:
