@@ -344,29 +344,6 @@ def value_of(encoder: EncoderModel, criterion: Criterion, texts: Sequence[Any]) 
     return covered({"one": criterion}, encoder, texts)["one"].value
 
 
-def test_cases_bring_what_coverage_of_the_training_set_grows_by(
-    encoder: EncoderModel, model: Path, files: dict[str, Path]
-) -> None:
-    reference = f"csv:{files['corpus']}"
-    measured = common.measured_model(str(model), reference, None, files["masks"], 0, "cpu")
-    tests = mncover_table1.read_tests([files["mft"]], 100)
-    tried = [mncover_table1.try_test(measured.encoder, test, measured.trained) for test in tests]
-    for test, texts in zip(tried, (NEGATION, TYPOS), strict=True):
-        for name, increments in test.increments.items():
-            reached = [
-                value_of(
-                    encoder, measured.criteria[name], [*measured.reference.texts, *texts[:count]]
-                )
-                for count in range(len(texts) + 1)
-            ]
-            assert increments == pytest.approx(np.diff(reached), abs=1e-12)
-    assert tried[0].increments["cover"][2] == 0  # a repeated case brings nothing
-    assert any(tried[0].increments["cover"])
-    labels = [computed.logits.argmax() for computed in encoder.activations([*NEGATION, *TYPOS])]
-    failed = [*(label != 2 for label in labels[:4]), *(label == 2 for label in labels[4:])]
-    assert [fails for test in tried for fails in test.failed] == failed
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_deciles_of_the_increments_cut_the_subsets(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -230,6 +230,19 @@ def kl_to_fair_coin(probabilities: torch.Tensor) -> torch.Tensor:
     return torch.sum(math.log(2) - entropy)
 
 
+class Batch(NamedTuple):
+    """The model's inputs for some texts, and the classes that it predicts by itself.
+
+    ``entries`` of the vocabulary and ``is_word``, False for padding and special tokens, have the
+    shape (texts, tokens).
+    """
+
+    inputs: Any
+    entries: torch.Tensor
+    is_word: torch.Tensor
+    predicted: torch.Tensor
+
+
 class MaskedModel:
     """A model with the bottleneck behind its embeddings.
 
@@ -251,62 +264,57 @@ class MaskedModel:
                 hint="pass an encoder of the BERT, RoBERTa, DistilBERT, MiniLM or DeBERTa kind",
             )
 
-    def batches(self, texts: Sequence[Text]) -> list[Any]:
-        """The model's inputs, texts of like length together."""
-        order = sorted(texts, key=lambda text: len(self.encoder.token_ids(text)))
-        starts = range(0, len(order), BATCH_SIZE)
-        return [self.encoder.encoded(order[start : start + BATCH_SIZE]) for start in starts]
-
     @torch.no_grad()
-    def predictions(self, batch: Any) -> torch.Tensor:
-        """The number of the model's own likeliest class, shape (texts,)."""
-        classes: torch.Tensor = self.encoder.model(**batch).logits.argmax(1)
-        return classes
-
-    def words_of(self, batch: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        """The vocabulary entry of each token, and whether it is a word of the text."""
-        ids = batch["input_ids"]
-        is_word = batch["attention_mask"].bool() & ~torch.isin(ids, self._special)
-        return self._entries[ids], is_word
+    def batches(self, texts: Sequence[Text]) -> list[Batch]:
+        """Texts of like length together, with the model's predictions."""
+        batches = []
+        order = sorted(texts, key=lambda text: len(self.encoder.token_ids(text)))
+        for start in range(0, len(order), BATCH_SIZE):
+            inputs = self.encoder.encoded(order[start : start + BATCH_SIZE])
+            ids = inputs["input_ids"]
+            is_word = inputs["attention_mask"].bool() & ~torch.isin(ids, self._special)
+            predicted = self.encoder.model(**inputs).logits.argmax(1)
+            batches.append(Batch(inputs, self._entries[ids], is_word, predicted))
+        return batches
 
     def masked_logits(
-        self, batch: Any, generator: torch.Generator | None = None
+        self, batch: Batch, generator: torch.Generator | None = None
     ) -> tuple[torch.Tensor, Masked]:
         """Logits behind the bottleneck, shape (texts, classes), and what was masked."""
         results: list[Masked] = []
 
         def hook(module: Any, inputs: Any, embedded: torch.Tensor) -> torch.Tensor:
-            results.append(self.bottleneck(embedded, *self.words_of(batch), generator))
+            results.append(self.bottleneck(embedded, batch.entries, batch.is_word, generator))
             return results[-1].embedded
 
         handle = self._embeddings.register_forward_hook(hook)
         try:
-            return self.encoder.model(**batch).logits, results[0]
+            return self.encoder.model(**batch.inputs).logits, results[0]
         finally:
             handle.remove()
 
     @torch.no_grad()
-    def fidelity(self, batches: Sequence[Any]) -> float:
+    def fidelity(self, batches: Sequence[Batch]) -> float:
         """The share of texts for which the masked model predicts what the model predicts."""
-        agree = [self.masked_logits(b)[0].argmax(1) == self.predictions(b) for b in batches]
+        agree = [self.masked_logits(batch)[0].argmax(1) == batch.predicted for batch in batches]
         return float(torch.cat(agree).double().mean())
 
     @torch.no_grad()
-    def word_probabilities(self, batches: Sequence[Any]) -> Floats:
+    def word_probabilities(self, batches: Sequence[Batch]) -> Floats:
         """Mean probability over each word's occurrences, 1 of special tokens, shape (V,)."""
         size = self.bottleneck.entries
         sums, counts = torch.zeros(size, dtype=torch.float64), torch.zeros(size)
         for batch in batches:
-            entries, is_word = self.words_of(batch)
-            words, occurring = self.masked_logits(batch)[1].words[is_word], entries[is_word].cpu()
-            sums += torch.bincount(occurring, words.double().cpu(), minlength=size)
-            counts += torch.bincount(occurring, minlength=size)
+            entries = batch.entries[batch.is_word].cpu()
+            words = self.masked_logits(batch)[1].words[batch.is_word].double().cpu()
+            sums += torch.bincount(entries, words, minlength=size)
+            counts += torch.bincount(entries, minlength=size)
         means = sums / counts.clamp(min=1)
         special = self._entries[self._special].cpu()
         means[special[special < size - 1]] = 1.0
         return means.float().numpy()
 
-    def train(self, batches: Sequence[Any], epochs: int, learning_rate: float, seed: int) -> None:
+    def train(self, batches: Sequence[Batch], epochs: int, learning_rate: float, seed: int) -> None:
         """Train the bottleneck to leave the model's predictions as they are."""
         layer = self.bottleneck
         dense = [*layer.neighbours.parameters(), *layer.word_layer.parameters()]
@@ -314,13 +322,12 @@ class MaskedModel:
             torch.optim.Adam(dense, lr=learning_rate),
             torch.optim.SparseAdam([layer.pair_logits.weight], lr=learning_rate),
         ]
-        predicted = [self.predictions(batch) for batch in batches]
         generator = torch.Generator().manual_seed(seed)
         advance = bar("steps", epochs * len(batches))
         for _ in range(epochs):
             for number in torch.randperm(len(batches), generator=generator).tolist():
                 logits, masked = self.masked_logits(batches[number], generator)
-                cross_entropy = F.cross_entropy(logits, predicted[number])
+                cross_entropy = F.cross_entropy(logits, batches[number].predicted)
                 loss = cross_entropy + BETA * masked.penalty
                 for optimizer in optimizers:
                     optimizer.zero_grad()
