@@ -48,56 +48,45 @@ def test_transformations_change_something_or_nothing_and_the_same_each_time(
     assert changed == TRANSFORMATIONS[name](text, Random(seed))
 
 
-def differing(one: str, other: str) -> list[tuple[str, str]]:
-    assert len(one) == len(other)
-    return [(a, b) for a, b in zip(one, other, strict=True) if a != b]
+def changed_letters(old: str, new: str) -> list[tuple[str, str]]:
+    return [(a, b) for a, b in zip(old, new, strict=True) if a != b]
 
 
 @given(texts, st.integers(0, 9))
 @settings(deadline=None)
 def test_a_single_letter_changes_and_nothing_else(text: str, seed: int) -> None:
-    def changed(name: str) -> str | None:
-        return TRANSFORMATIONS[name](text, Random(seed))
-
-    if (swapped := changed("WordSwapNeighboringCharacterSwap")) is not None:
-        assert sorted(swapped) == sorted(text)
-        assert len(differing(swapped, text)) == 2
-    if (longer := changed("WordSwapRandomCharacterInsertion")) is not None:
+    changed = {name: change(text, Random(seed)) for name, change in TRANSFORMATIONS.items()}
+    if (swapped := changed["WordSwapNeighboringCharacterSwap"]) is not None:
+        assert sorted(swapped) == sorted(text) and len(changed_letters(swapped, text)) == 2
+    if (longer := changed["WordSwapRandomCharacterInsertion"]) is not None:
         assert any(longer[:n] + longer[n + 1 :] == text for n in range(len(longer)))
-    if (shorter := changed("WordSwapRandomCharacterDeletion")) is not None:
+    if (shorter := changed["WordSwapRandomCharacterDeletion"]) is not None:
         assert any(text[:n] + text[n + 1 :] == shorter for n in range(len(text)))
-    if (substituted := changed("WordSwapRandomCharacterSubstitution")) is not None:
-        assert len(differing(substituted, text)) == 1
-    if (lookalike := changed("WordSwapHomoglyphSwap")) is not None:
-        ((new, old),) = differing(lookalike, text)
+    if (substituted := changed["WordSwapRandomCharacterSubstitution"]) is not None:
+        assert len(changed_letters(text, substituted)) == 1
+    if (lookalike := changed["WordSwapHomoglyphSwap"]) is not None:
+        ((old, new),) = changed_letters(text, lookalike)
         assert HOMOGLYPHS[old] == new
-    if (mistyped := changed("WordSwapQWERTY")) is not None:
-        ((new, old),) = differing(mistyped, text)
-        assert new.lower() in QWERTY_NEIGHBOURS[old.lower()]
-        assert new.isupper() == old.isupper()
+    if (mistyped := changed["WordSwapQWERTY"]) is not None:
+        ((old, new),) = changed_letters(text, mistyped)
+        assert new.lower() in QWERTY_NEIGHBOURS[old.lower()] and new.isupper() == old.isupper()
+    if (numbered := changed["WordSwapChangeNumber"]) is not None and not re.search("[a-z]", text):
+        assert re.sub(r"\d", "0", numbered) == re.sub(r"\d", "0", text)
 
 
-@given(st.text(alphabet="0123456789 ab.,-", max_size=30), st.integers(0, 9))
-@settings(deadline=None)
-def test_a_number_becomes_another_of_as_many_digits(text: str, seed: int) -> None:
-    changed = TRANSFORMATIONS["WordSwapChangeNumber"](text, Random(seed))
-    if changed is not None:
-        assert re.sub(r"\d", "0", changed) == re.sub(r"\d", "0", text)
-    for none in ("a 2.5 rating", "1,500 extras", "the 90s", "R2D2"):
-        assert TRANSFORMATIONS["WordSwapChangeNumber"](none, Random(seed)) is None
+@pytest.mark.parametrize("text", ["a 2.5 rating", "1,500 extras", "the 90s", "R2D2"])
+def test_no_digit_within_a_longer_number_or_word_changes(text: str) -> None:
+    assert TRANSFORMATIONS["WordSwapChangeNumber"](text, Random(0)) is None
 
 
-@given(st.sampled_from(sorted(CONTRACTIONS.values())), st.booleans(), st.integers(0, 9))
-@settings(deadline=None)
-def test_a_contraction_written_out_and_contracted_is_itself(
-    short: str, starts: bool, seed: int
-) -> None:
-    short = short.replace("i'", "I'")
-    text = f"{short[0].upper()}{short[1:]} so." if starts else f"And that, {short} so."
-    long = extend(text, Random(seed))
-    assert long is not None
-    assert "'" not in long
-    assert contract(long, Random(seed)) == text
+@pytest.mark.parametrize("text", ["{} so.", "And that, {} so."])
+def test_a_contraction_written_out_and_contracted_is_itself(text: str) -> None:
+    for contraction in CONTRACTIONS.values():
+        short = text.format(contraction.replace("i'", "I'"))
+        short = short[0].upper() + short[1:]
+        long = extend(short, Random(0))
+        assert long is not None and "'" not in long
+        assert contract(long, Random(0)) == short
 
 
 def test_embeddings_know_what_is_alike() -> None:
@@ -123,10 +112,10 @@ ORIGINALS = [
 ]
 
 
-def length_similarity(one: str, other: str) -> float:
+def equal_letters(original: str, text: str) -> float:
     """Falls with every character that differs, so that a bound bites."""
-    shared = sum(a == b for a, b in zip(one, other, strict=False))
-    return shared / max(len(one), len(other))
+    equal = sum(a == b for a, b in zip(original, text, strict=False))
+    return equal / max(len(original), len(text))
 
 
 @pytest.mark.parametrize("by", ["cover", "boundary"])
@@ -137,7 +126,7 @@ def test_a_close_text_that_covers_more_than_its_original_is_kept(
     monkeypatch.setattr(augment, "MAX_FAILURES", 20)
     tiny = EncoderModel(*tiny_classifier())
     metric = build_criteria([by], tiny, [original.text for original in ORIGINALS])[by]
-    kept = guided_texts(ORIGINALS, length_similarity, tiny, metric)
+    kept = guided_texts(ORIGINALS, equal_letters, tiny, metric)
     assert kept
     assert metric.value == 0
     by_id = {original.id: original for original in ORIGINALS}
@@ -148,20 +137,20 @@ def test_a_close_text_that_covers_more_than_its_original_is_kept(
             for texts in ([original.text], [original.text, sentence.text])
         )
         assert both > alone
-        assert length_similarity(original.text, sentence.text) >= 0.6
+        assert equal_letters(original.text, sentence.text) >= 0.6
         assert sentence.label == original.label
-    assert guided_texts(ORIGINALS, length_similarity, tiny, metric) == kept
+    assert guided_texts(ORIGINALS, equal_letters, tiny, metric) == kept
     monkeypatch.setattr(augment, "MIN_SIMILARITY", 1.0)
-    assert not guided_texts(ORIGINALS, length_similarity, tiny, metric)
-    assert not random_texts(ORIGINALS, length_similarity, 2)
+    assert not guided_texts(ORIGINALS, equal_letters, tiny, metric)
+    assert not random_texts(ORIGINALS, equal_letters, 2)
 
 
 def test_random_texts_are_as_many_and_as_close() -> None:
-    made = random_texts(ORIGINALS, length_similarity, 9)
-    assert len({sentence.text for sentence in made}) == 9
-    texts = {original.id: original.text for original in ORIGINALS}
-    assert all(length_similarity(texts[one.id], one.text) >= 0.8 for one in made)
-    assert made == random_texts(ORIGINALS, length_similarity, 9)
+    changed = random_texts(ORIGINALS, equal_letters, 9)
+    assert len({sentence.text for sentence in changed}) == 9
+    original_of = {original.id: original.text for original in ORIGINALS}
+    assert all(equal_letters(original_of[s.id], s.text) >= 0.8 for s in changed)
+    assert changed == random_texts(ORIGINALS, equal_letters, 9)
 
 
 @given(st.lists(st.sampled_from(["", "train", "dev", "test"]), min_size=1, max_size=50))
@@ -177,9 +166,8 @@ def test_parts_of_a_corpus_share_nothing(splits: list[str]) -> None:
             parts_of_corpus(corpus)
         return
     parts = parts_of_corpus(corpus)
-    named = [{one.text for one in part} for part in (parts.train, parts.dev, parts.test)]
-    assert named[0]
-    assert named[2]
-    assert not (named[0] & named[1] or named[0] & named[2] or named[1] & named[2])
+    train, dev, test = ({sentence.text for sentence in part} for part in parts)
+    assert train and test
+    assert not (train & dev or train & test or dev & test)
     if "test" in splits and len({*splits}) > 1:
-        assert named[2] == {one.text for one in sentences if one.split == "test"}
+        assert test == {sentence.text for sentence in sentences if sentence.split == "test"}

@@ -102,14 +102,14 @@ def plainly_run(encoder: EncoderModel, text: str) -> tuple[list[Any], list[Any]]
 
     if (encoder.name, text) not in RUN:
         with torch.no_grad():
-            given = encoder.model(
+            outputs = encoder.model(
                 **encoder.tokenizer(text, return_tensors="pt", return_token_type_ids=False),
                 output_hidden_states=True,
                 output_attentions=True,
             )
         RUN[encoder.name, text] = (
-            [layer[0].tolist() for layer in given.hidden_states],
-            [layer[0].tolist() for layer in given.attentions],
+            [layer[0].tolist() for layer in outputs.hidden_states],
+            [layer[0].tolist() for layer in outputs.attentions],
         )
     return RUN[encoder.name, text]
 

@@ -309,10 +309,10 @@ def test_a_table_of_mncover_is_printed(
     model: Path,
     run: Any,
 ) -> None:
-    given = [files.get(str(argument), argument) for argument in arguments]
-    rows = run(script, *options_of(files, model), *given)
+    words = [*options_of(files, model), *(files.get(str(word), word) for word in arguments)]
+    rows = run(script, *words)
     assert {row[column] for row in rows} == names
-    assert run(script, *options_of(files, model), *given) == rows
+    assert run(script, *words) == rows
 
 
 def test_table_5_sets_the_untrained_layer_beside(
