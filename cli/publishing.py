@@ -37,12 +37,12 @@ app.add_typer(publish, rich_help_panel=PUBLISHING)
 
 
 def show_lines(lines: list[str]) -> None:
-    """What was done, or would be."""
+    """Show what was done, or would be."""
     for line in lines:
         show(line)
 
 
-for _function, _example in (
+for _publish_function, _example in (
     (publish_dataset, "dataset dist/s2lct --repo ORG/s2lct --version 1.0.0 --dry-run"),
     (publish_metric, "metric --repo ORG/s2lct --dry-run"),
     (
@@ -53,14 +53,14 @@ for _function, _example in (
     (publish_results, "results results/vader.json --to ORG/s2lct-results --dry-run"),
 ):
     _name, *_ = _example.split()
-    Panel(publish).shows(_function, f"s2lct publish {_example}", name=_name)(show_lines)
+    Panel(publish).shows(_publish_function, f"s2lct publish {_example}", name=_name)(show_lines)
 
 
 @Panel(app, PUBLISHING).shows(
     install, "s2lct install dist/s2lct", "s2lct install ORG/s2lct --version 1.0.0"
 )
 def show_installed(installed: Installed) -> None:
-    """What the short name stands for now."""
+    """Show what the name s2lct stands for now."""
     show(f"Installed version {installed.version} of {installed.source}.")
     show(f'  load_dataset("{NAME}", "{installed.configs[0]}", split="test")')
     show(f'  evaluate.load("{NAME}")\nConfigs: {", ".join(installed.configs)}.')
@@ -75,15 +75,15 @@ def show_installed(installed: Installed) -> None:
     results.build_leaderboard, "s2lct leaderboard build results/ --out site/", name="build"
 )
 def show_site(standings: tuple[SuiteStandings, ...], *, out: Path) -> None:
-    """The suites of the leaderboard, and where its page is."""
+    """Show the suites of the leaderboard, and where its page is."""
     from s2lct.leaderboard.site.site import PAGE
 
-    for ranked in standings:
-        suite = ranked.suite
+    for board in standings:
+        suite = board.suite
         console.print(
             f"Suite {suite.name} {suite.version or 'without a version'} "
             f"({suite.fingerprint[:12]}): "
-            f"{len(ranked.standings)} models, {len(suite.cases)} cases"
+            f"{len(board.standings)} models, {len(suite.cases)} cases"
         )
     console.print(f"Leaderboard written to {out / PAGE}")
 
@@ -98,10 +98,10 @@ def show_checks(
         bool, typer.Option("--json", help="Answer with a line of JSON for each file.")
     ] = False,
 ) -> None:
-    """Each check with its reasons; the exit status is 1 where a result is refused."""
-    refused = False
+    """Show each check with its reasons; the exit status is 1 where a result is refused."""
+    is_refused = False
     for check in checks:
-        refused = refused or not check.accepted
+        is_refused = is_refused or not check.accepted
         show(check.as_json() if as_json else str(check))
-    if refused:
+    if is_refused:
         raise typer.Exit(REFUSED)

@@ -1,9 +1,9 @@
-"""Install: after it ``load_dataset("s2lct", …)`` and ``evaluate.load("s2lct")`` work anywhere.
+"""Install a suite, so that ``load_dataset("s2lct")`` and ``evaluate.load("s2lct")`` work anywhere.
 
-A name without an organization is no repository that one can publish to, but both libraries fall
-back to their caches where the Hub does not know a name or cannot be reached. The caches are filled
-by loading: the suite from a folder named s2lct, the metric from one named evaluate-metric--s2lct.
-The suite's own files lie in the same cache, for whoever scores on "s2lct".
+Nobody can publish a repository without an organization in its name, but both libraries look into
+their caches where the Hub does not know a name or cannot be reached. The caches are filled by
+loading: the suite from a folder named s2lct, the metric from one named evaluate-metric--s2lct. The
+suite's own files lie in the same cache, for scoring on "s2lct".
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ METRIC_CACHE_NAME = f"evaluate-metric--{NAME}"
 
 @dataclass(frozen=True)
 class Installed:
-    """What the literal names stand for now.
+    """What the name s2lct stands for now.
 
     Attributes:
         source: the folder, or the repository with the tag or branch.
@@ -71,9 +71,9 @@ def install(
     From any directory, offline too. The folder may be deleted afterwards. What was installed before
     is replaced only when the new suite is ready as a whole.
     """
-    wanted = read_version(version) if version is not None else None
+    requested = read_version(version) if version is not None else None
     advance = bar("install", None)
-    folder, called = expanded_path(suite), suite
+    folder, source = expanded_path(suite), suite
     repository = repository_meant(suite)
     if repository or not is_folder(folder):
         if not repository:
@@ -81,15 +81,15 @@ def install(
                 f"{plain(suite, 200)}: neither a folder here nor a repository ORG/NAME",
                 hint="name a folder that `s2lct build` wrote, or a repository on the Hub",
             )
-        called = repository if "@" in repository else _released(repository, wanted)
-        advance(1, f"download {called}")
-        folder = published_suite(called)
+        source = repository if "@" in repository else _released(repository, requested)
+        advance(1, f"download {source}")
+        folder = published_suite(source)
     written = read_suite(folder)
     if not written.rows:
-        raise SuiteError(f"{called}: the suite is empty", hint="build one with more seeds")
+        raise SuiteError(f"{source}: the suite is empty", hint="build one with more seeds")
     if version not in (None, written.version):
         raise SuiteError(
-            f"--version {version}: {called} is version {written.version}",
+            f"--version {version}: {source} is version {written.version}",
             hint=f"leave out --version, or name version {written.version}",
         )
     target, shadow = installed_folder(), Path.cwd() / NAME
@@ -102,29 +102,33 @@ def install(
         advance(1, "metric")
         _prime_metric(Path(work))
     return Installed(
-        source=called,
+        source=source,
         version=written.version,
         configs=(*written.rows, ALL),
         shadow=shadow if shadow.is_dir() else None,
     )
 
 
-def _released(repo: str, wanted: Version | None) -> str:
-    """A repository with the tag of a version, the newest where none is named, or as it is now."""
+def _released(repo: str, requested: Version | None) -> str:
+    """``REPO@TAG`` of a version, by default the newest; ``REPO@main`` where there is none."""
     released = released_versions(repo)
-    if wanted is not None and wanted not in released:
+    if requested is not None and requested not in released:
         raise SuiteError(
-            f"--version {wanted}: {repo} has not released it",
+            f"--version {requested}: {repo} has not released it",
             hint=f"choose among {', '.join(map(str, released))}" if released else "leave it out",
         )
-    chosen = wanted or max(released, default=None)
+    chosen = requested or max(released, default=None)
     return f"{repo}@{tag_of(chosen) if chosen else 'main'}"
 
 
 def _load(suite: WrittenSuite, work: Path, ready: Path, advance: Bar) -> None:
-    """Load every config once, from a folder named s2lct into a cache of its own.
+    """Load every config once with `datasets`, from a folder named s2lct into a cache of its own.
 
-    What `datasets` makes of them there goes into a folder, and the suite's own files beside it.
+    Args:
+        suite: the suite.
+        work: an empty folder to work in.
+        ready: the folder that gets what `datasets` cached, and the suite's own files.
+        advance: is told each config.
     """
     import datasets
 
@@ -133,17 +137,17 @@ def _load(suite: WrittenSuite, work: Path, ready: Path, advance: Bar) -> None:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(suite.folder / path, folder / path)
     write_text(folder / "README.md", f"---\n{dataset_metadata(suite.described)}---\n")
-    shown = not datasets.are_progress_bars_disabled()
+    had_bars = not datasets.are_progress_bars_disabled()
     datasets.disable_progress_bars()
     try:
         for config in (*suite.rows, ALL):
             advance(1, config)
             datasets.load_dataset(str(folder), config, split=SPLIT, cache_dir=str(cache))
     finally:
-        if shown:
+        if had_bars:
             datasets.enable_progress_bars()
-    for made in (cache / NAME, folder):
-        shutil.copytree(made, ready, dirs_exist_ok=True)
+    for filled in (cache / NAME, folder):
+        shutil.copytree(filled, ready, dirs_exist_ok=True)
 
 
 def _prime_metric(work: Path) -> None:

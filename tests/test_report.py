@@ -160,7 +160,7 @@ def test_examples_show_the_worst_first_with_what_was_inserted(tmp_path: Path) ->
     broken = [n for n, case in enumerate(CASES) if case.capability == "LC9" and n % 2]
     labels[broken] = 2
     page = html_report(scored(written("org/one", tmp_path, labels)))
-    assert "org/one answers " in page and "The hardest capability: " in page
+    assert "org/one fails " in page and "The hardest capability: " in page
     examples = page.partition("Examples, hardest")[2].partition("</details>")[0]
     assert "LC9" in examples and "Film 0 of LC9 &amp; expansion <mark>also</mark>." in examples
     assert "also (12 of " in page
@@ -198,7 +198,7 @@ def test_a_failing_pair_stands_beside_the_figure_that_leads(tmp_path: Path) -> N
         "Film 0 of LC4 & seed also. predicted neutral ✓, passes neutral or positive "
         "Other 0. predicted positive ✗, passes negative"
     ) in text.replace("  ", " ")
-    assert "9 of 12 pairs" in page and "(75.0 %, micro)" in page
+    assert "is consistent on 75.0 % (macro: 75.0 %) of 12 pairs" in page
     assert "Failure rates by capability</h2></summary>" in page  # behind a switch
     assert f"scored {TODAY}" in page and LEAD_WORDS in page
 

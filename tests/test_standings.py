@@ -190,8 +190,3 @@ def test_the_command_finds_the_suite_and_says_what_it_left_out(
     with pytest.raises(ScoringError) as error:
         collect(tmp_path / "results", [SUITE])
     assert "--suite" in error.value.hint
-
-
-def test_a_name_too_long_for_any_folder_is_one_error() -> None:
-    with pytest.raises(ScoringError, match="neither a folder nor a Hub dataset"):
-        collect("a" * 300)

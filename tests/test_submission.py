@@ -23,7 +23,7 @@ from s2lct.files import sha256_of
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import LabelRule
 from s2lct.leaderboard.models.load import load_model
-from s2lct.leaderboard.results import standings, submission
+from s2lct.leaderboard.results import submission
 from s2lct.leaderboard.results.read_results import read_outcomes, read_result
 from s2lct.leaderboard.results.standings import collect
 from s2lct.leaderboard.results.submission import check, rescored_results
@@ -80,82 +80,55 @@ def test_an_honest_result_is_accepted(sent: Submission) -> None:
     assert (again.accepted, again.rescored) == (True, ROWS)
 
 
-@pytest.mark.parametrize(
-    ("place", "value"),
-    [
-        ("model.name", "<script>alert(1)</script>"),
-        ("model.name", "my folder"),
-        ("model.revision", "main; rm"),
-        ("model.weights_sha256", "0"),
-        ("model.predictions", {"file": "x.csv", "sha256": "0" * 64}),
-        ("suite.fingerprint", "b" * 64),
-        ("suite.version", "9.9.9"),
-        ("suite.version", ""),
-        ("date", "2199-01-01T00:00:00+00:00"),
-        ("selection", {"capabilities": None, "kind": None, "limit": 3}),
-        ("format", 1),
-        ("outcomes.path", "../vader.parquet"),
-    ],
-)
-def test_a_hostile_word_or_number_is_refused(sent: Submission, place: str, value: Any) -> None:
-    field = place.rpartition(".")[2]
-    # Names of files are the reason there, and what is no JSON has no field.
-    assert field in refusal(sent.save(place, value)) or field in ("sha256", "rows", "cases")
-
-
 ENDPOINT = {
     "url": "https://x.example/v1", "model_reported": "m", "temperature": None, "seed": None,
     "max_tokens": 9, "requests": 1, "prompt_tokens": 1, "completion_tokens": 1,
     "first_day": "2026-01-01", "last_day": "2026-01-01",
 }  # fmt: skip
+FORGERIES: list[tuple[dict[str, Any], str]] = [
+    ({"model.name": "<script>alert(1)</script>"}, "model.name"),
+    ({"model.name": "my folder"}, "model.name"),
+    ({"model.name": "VADER"}, "looks like 'vader'"),
+    ({"model.name": "textb1ob"}, "looks like 'textblob'"),
+    ({"model.revision": "main; rm"}, "model.revision"),
+    ({"model.weights_sha256": "0"}, "model.weights_sha256"),
+    ({"model.answers_sha256": "0" * 64}, "answers_sha256"),
+    ({"model.parameters": 2**63}, "parameters"),
+    ({"model.predictions": {"file": "x.csv", "sha256": "0" * 64}}, "model.predictions"),
+    ({"suite.fingerprint": "b" * 64}, "suite.fingerprint"),
+    ({"suite.version": "9.9.9"}, "suite.version"),
+    ({"suite.version": ""}, "suite.version"),
+    ({"date": "2199-01-01T00:00:00+00:00"}, "date"),
+    ({"selection": {"capabilities": None, "kind": None, "limit": 3}}, "selection"),
+    ({"format": 1}, "format"),
+    ({"outcomes.path": "../vader.parquet"}, "path"),
+    ({"model.options.label_map": {"negative": "Negative", "positive": "positive"}}, "label_map"),
+    ({"model.options.label_map": {" negative": "negative"}}, "label_map"),
+    ({"model.options.label_map": {"negative": "0"}}, "label-map"),
+    ({"model.options.label_map": {}}, "label-map"),
+    ({"model.options.prompt": "Is it {text}?"}, "go together"),
+    ({"model.options.label_words": ["bad", "good"]}, "go together"),
+    ({"model.options.chat_template": True}, "chat_template"),
+    ({"model.endpoint": ENDPOINT | {"requests": 2**63}}, "requests"),
+    ({"model.endpoint": ENDPOINT}, "has no revision"),
+    ({"model.endpoint": ENDPOINT, "model.revision": "", "model.weights_sha256": ""}, "licence"),
+    ({"overall.failure_rate.macro": 0.01}, "overall"),
+    ({"overall.failure_rate.cases": 7}, "overall"),
+    ({"capabilities.LC4.all.failures": 99}, "capabilities"),
+    ({"capabilities.LC9.seed.ci.0": 0.123}, "capabilities"),
+    ({"capabilities.LC10.pass_to_fail": 99}, "capabilities"),
+    ({"answers.neutral": 99}, "answers"),
+    ({"references.random.failure_rate.macro": 0.01}, "references"),
+]
 
 
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [
-        (
-            {"model.options.label_map": {"negative": "Negative", "positive": "positive"}},
-            "label_map",
-        ),
-        ({"model.options.label_map": {" negative": "negative"}}, "label_map"),
-        ({"model.options.label_map": {"negative": "0"}}, "label-map"),
-        ({"model.options.label_map": {}}, "label-map"),
-        ({"model.options.prompt": "Is it {text}?"}, "go together"),
-        ({"model.options.label_words": ["bad", "good"]}, "go together"),
-        ({"model.options.chat_template": True}, "chat_template"),
-        ({"model.parameters": 2**63}, "parameters"),
-        ({"model.answers_sha256": "0" * 64}, "answers_sha256"),
-        ({"model.name": "VADER"}, "looks like 'vader'"),
-        ({"model.name": "textb1ob"}, "looks like 'textblob'"),
-        ({"model.endpoint": ENDPOINT | {"requests": 2**63}}, "requests"),
-        ({"model.endpoint": ENDPOINT}, "has no revision"),
-        ({"model.endpoint": ENDPOINT, "model.revision": "", "model.weights_sha256": ""}, "licence"),
-    ],
-)
-def test_what_makes_a_row_another_one_is_refused(
+@pytest.mark.parametrize(("changes", "named"), FORGERIES)
+def test_a_forged_word_or_figure_is_refused(
     sent: Submission, changes: dict[str, Any], named: str
 ) -> None:
     for place, value in changes.items():
-        path = sent.save(place, value)
-    assert named in refusal(path)
-
-
-FIGURES = [
-    ("overall", "failure_rate", "macro"), ("overall", "failure_rate", "cases"),
-    ("capabilities", "LC4", "all", "failures"), ("capabilities", "LC9", "seed", "ci", 0),
-    ("capabilities", "LC10", "pass_to_fail"), ("answers", "neutral"),
-    ("references", "random", "failure_rate", "macro"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("place", FIGURES)
-def test_any_change_of_a_figure_is_refused(sent: Submission, place: tuple[Any, ...]) -> None:
-    *path, last = place
-    inner: Any = sent.content
-    for name in path:
-        inner = inner[name]
-    inner[last] += 1 if isinstance(inner[last], int) else 0.001
-    assert place[0] in refusal(sent.save())
+        sent.save(place, value)
+    assert named in refusal(sent.path)
 
 
 @pytest.mark.parametrize(
@@ -245,9 +218,6 @@ def test_a_model_that_fails_costs_the_others_nothing(
 
     monkeypatch.setattr(submission, "load_model", fail)
     assert "RuntimeError: index out of range" in refusal(sent.path, rescore=True)
-    monkeypatch.setattr(standings, "read_outcomes", fail)
-    with pytest.raises(ScoringError, match="RuntimeError: index out of range"):
-        collect(sent.path.parent, [SUITE])
 
 
 def softer(table: pa.Table) -> pa.Table:
@@ -375,24 +345,18 @@ def test_the_command_answers_by_lines_json_and_exit_code(
     done = invoke("score", "vader", "afinn", "--out", out)
     assert done.exit_code == 0, done.output
     files = [str(path) for path in sorted(Path(out).glob("*.json"))]
-    check = ("leaderboard", "check")
-    done = invoke(*check, *files, "--rescore")
+    done = invoke("leaderboard", "check", *files, "--rescore")
     assert done.exit_code == 0, done.output
-    assert done.output.count("accepted: ") == 2
     texts = len(load_suite(suite_folder).with_contrasts)
+    assert done.output.count("accepted: ") == 2
     assert done.output.count(f"all {texts} texts scored again") == 2
     bad = Path(out, "bad.json")
     bad.write_text(Path(files[0]).read_text().replace('"afinn"', '"<script>"'))
-    done = invoke(*check, files[0], str(bad))
-    assert done.exit_code == 1
+    done = invoke("leaderboard", "check", files[0], str(bad))
     accepted, refused, *reasons = done.output.splitlines()
-    assert accepted.startswith("accepted: ") and refused == f"refused: {bad}"
-    assert reasons[0].startswith("  model.name: ")
-    done = invoke(*check, files[0], str(bad), "--json")
-    assert done.exit_code == 1
+    assert done.exit_code == 1 and accepted.startswith("accepted: ")
+    assert refused == f"refused: {bad}" and reasons[0].startswith("  model.name: ")
+    done = invoke("leaderboard", "check", files[0], str(bad), "--json")
     answers = [json.loads(line) for line in done.output.splitlines()]
-    assert [answer["accepted"] for answer in answers] == [True, False]
+    assert done.exit_code == 1 and [answer["accepted"] for answer in answers] == [True, False]
     assert answers[1]["reasons"] == [line.strip() for line in reasons]
-    invoke("score", "vader", "--capability", "LC9", "--out", str(tmp_path / "part"))
-    (part,) = (tmp_path / "part").glob("*.json")
-    assert "selection" in invoke(*check, str(part)).output

@@ -1,4 +1,4 @@
-"""What models are called where several stand beside each other."""
+"""The names of models where several stand beside each other."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 from s2lct.leaderboard.results.record import MAX_NAME_LENGTH, Result
 from s2lct.plain_text import plain
 
-_LONGEST_OPTIONS = 40
+_MAX_OPTIONS_LENGTH = 40
 _HASH_LENGTH = 8
 _LOOKS_LIKE = str.maketrans("01i3458", "olleasb", "-_")
 
 
 class ShownNames:
-    """Names of the models of results that stand beside each other, such that no two are equal.
+    """Names for the models of results, no two of them equal.
 
-    A name has what tells a model from the model as it comes, such as its prompt. Where two are
+    A name says what tells a model from the model as it comes, such as its prompt. Where two are
     equal, a short hash of their weights is added, and where that is equal too, their revision, the
     date of the result, and at last a number.
     """
@@ -25,9 +25,9 @@ class ShownNames:
         for result in results:
             groups.setdefault(_name(result), []).append(result)
         self._names = {
-            id(result): f"{name}{mark}"
+            id(result): f"{name}{suffix}"
             for name, group in groups.items()
-            for result, mark in zip(group, _marks(group), strict=True)
+            for result, suffix in zip(group, _distinct_suffixes(group), strict=True)
         }
         # Names are kept by identity, as long as the results live.
         self._results = [result for group in groups.values() for result in group]
@@ -38,9 +38,7 @@ class ShownNames:
 
 
 def _name(result: Result) -> str:
-    options = result.model.unusual_options
-    if len(options) > _LONGEST_OPTIONS:
-        options = options[:_LONGEST_OPTIONS] + "…"
+    options = plain(result.model.unusual_options, _MAX_OPTIONS_LENGTH)
     partial = f"partial: {result.overall.cases:,} cases" if result.partial else ""
     if result.selection and result.selection.contrasts:
         partial += ", no contrasts"
@@ -48,32 +46,32 @@ def _name(result: Result) -> str:
     return " ".join([name, *(f"({words})" for words in (options, partial) if words)])
 
 
-def _marks(group: Sequence[Result]) -> list[str]:
+def _distinct_suffixes(group: Sequence[Result]) -> list[str]:
     """What to add to a name that several results share."""
-    parts: list[list[str]] = [[] for _ in group]
+    suffixes = [""] * len(group)
     for kind, values in (
-        ("weights", [one.model.weights_sha256[:_HASH_LENGTH] for one in group]),
-        ("revision", [one.model.revision[:_HASH_LENGTH] for one in group]),
-        ("scored", [one.date[:19] for one in group]),
+        ("weights", [result.model.weights_sha256[:_HASH_LENGTH] for result in group]),
+        ("revision", [result.model.revision[:_HASH_LENGTH] for result in group]),
+        ("scored", [result.date[:19] for result in group]),
         ("result", [str(number) for number in range(1, len(group) + 1)]),
     ):
-        if len({*map(tuple, parts)}) == len(group):
-            break
-        if len({*values}) > 1:
-            for part, value in zip(parts, values, strict=True):
-                part.append(f"{kind} {value or 'unknown'}")
-    return [f" [{', '.join(part)}]" if part else "" for part in parts]
+        if len(set(suffixes)) < len(group) and len(set(values)) > 1:
+            suffixes = [
+                f"{suffix}, {kind} {value or 'unknown'}"
+                for suffix, value in zip(suffixes, values, strict=True)
+            ]
+    return [f" [{suffix[2:]}]" if suffix else "" for suffix in suffixes]
 
 
 def look_alikes(names: Iterable[str]) -> dict[str, str]:
-    """Names that a reader may take for another one: each with the first that it looks like.
+    """Names that a reader may take for another one, each with the first that it looks like.
 
     Letters that look alike in many fonts, case, hyphens and underscores make no difference.
     """
     groups: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
-        seen = name.casefold().replace("rn", "m").replace("vv", "w").translate(_LOOKS_LIKE)
-        groups.setdefault(seen, []).append(name)
+        appearance = name.casefold().replace("rn", "m").replace("vv", "w").translate(_LOOKS_LIKE)
+        groups.setdefault(appearance, []).append(name)
     return {
         name: next(other for other in group if other != name)
         for group in groups.values()

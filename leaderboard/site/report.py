@@ -26,6 +26,7 @@ from s2lct.leaderboard.scoring.figures import (
     Share,
     chance_corrected,
     chance_of,
+    in_words,
 )
 from s2lct.leaderboard.scoring.score import SelectionRecord
 from s2lct.leaderboard.scoring.statistics import INTERVAL_WORDS
@@ -437,37 +438,21 @@ def _hardest_first(results: Sequence[Result]) -> list[str]:
 
 
 def _conclusion(results: Sequence[Result], hardest: str) -> str:
-    """What the results show in a sentence or two; of a part of the suite only if all are."""
+    """What the results show in a few sentences; of a part of the suite only if all are."""
     ranked, shown_name = best_first(_comparable(results) or results), ShownNames(results)
-    best, worst, are_several = ranked[0], ranked[-1], len(ranked) > 1
-    consistency, lowest = best.overall.consistency, worst.overall.consistency
-    if consistency and lowest:
-        random = best.references[RANDOM].consistency
-        return (
-            f"{shown_name(best)} answers {consistency.right:,} of {consistency.pairs:,} pairs of a "
-            f"case and its contrast right on both ({percent(consistency.micro)} %, micro); the "
-            f"mean over the capabilities is {percent(consistency.macro)} % "
-            f"{_interval(consistency.macro_ci)} (macro)"
-            + f"; last is {shown_name(worst)} with {percent(lowest.macro)} % (macro)"
-            * are_several
-            + f". Random answers get {percent(random.macro if random else None)} % (macro), "
-            f"constant ones 0. {shown_name(best)} fails {_failures_in_words(best)}. The hardest "
-            f"capability: {hardest}."
+    best, worst = ranked[0], ranked[-1]
+    if len(ranked) > 1:
+        models = (
+            f"First is {shown_name(best)}: {in_words(best.overall)}. Last is {shown_name(worst)}: "
+            f"{in_words(worst.overall)}"
         )
-    first = f"{shown_name(best)} fails {'least: ' * are_several}{_failures_in_words(best)}"
-    if are_several:
-        first += f"; {shown_name(worst)} most: {_failures_in_words(worst)}"
-    name, rate = chance_of(best.references)
-    return (
-        f"{first}. The {BEST_CONSTANT}, {name}, fails {percent(rate)} % (macro). The hardest "
-        f"capability: {hardest}."
-    )
-
-
-def _failures_in_words(result: Result) -> str:
-    """How many cases fail, and the mean over the capabilities."""
-    rate = result.overall.failure_rate
-    return (
-        f"{rate.failures:,} of {rate.cases:,} cases ({percent(rate.micro)} %, micro), in the mean "
-        f"over the capabilities {percent(rate.macro)} % {_interval(rate.macro_ci)} (macro)"
-    )
+    else:
+        models = f"{shown_name(best)} {in_words(best.overall)}"
+    random = best.references[RANDOM].consistency
+    if random and consistency_leads(ranked):
+        guesses = f"Random answers are consistent on {percent(random.macro)} % (macro), constant "
+        guesses += "ones on none"
+    else:
+        name, rate = chance_of(best.references)
+        guesses = f"The {BEST_CONSTANT}, {name}, fails {percent(rate)} % (macro)"
+    return f"{models}. {guesses}. The hardest capability: {hardest}."
