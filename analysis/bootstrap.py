@@ -12,7 +12,7 @@ from s2lct.leaderboard.scoring.statistics import Floats, interval, resampled_rat
 def mean_and_interval(
     families: Sequence[Hashable], values: Sequence[float] | Floats, seed: int
 ) -> tuple[float, tuple[float, float]]:
-    """The mean of values and its 95 % interval, given the family of each, at least one."""
+    """The mean of at least one value and its 95 % interval, by the family of each value."""
     number_of = {name: number for number, name in enumerate(dict.fromkeys(families))}
     numbers = [number_of[name] for name in families]
     sums = np.bincount(numbers, weights=values).astype(np.float64)

@@ -32,7 +32,7 @@ SUITE, CHECKLIST, CORPUS = "suite", "CheckList", "corpus"
 ALL_CASES = "all"
 BLEU_ORDER = 4
 RANDOM_SAMPLES = 3
-"""Samples drawn from CheckList and the corpus, each as large as the suite's group."""
+"""Samples from CheckList and from the corpus, each as large as the suite's group."""
 TEXTS_PER_BATCH = 64
 COLOURS = {SUITE: "#2f81d6", CHECKLIST: "#d9730d", CORPUS: "#7d8590"}
 
@@ -65,11 +65,11 @@ class Diversity(Result):
         words = capability_words(row.group for row in self.rows)
         cells: list[list[str | Cell]] = []
         for row in self.rows:
-            opens = row.source == SUITE
+            is_first = row.source == SUITE  # of its group, whose name stands there alone
             low, high = row.self_bleu_range
             cells.append(
                 [
-                    Cell(row.group * opens, words[row.group].short * opens, value=row.group),
+                    Cell(row.group * is_first, words[row.group].short * is_first, value=row.group),
                     row.source,
                     Cell(f"{row.cases:,}", value=row.cases),
                     Cell(f"{row.self_bleu:.1f}", value=row.self_bleu),
@@ -157,7 +157,7 @@ def measure_diversity(
     rows: list[DiversityRow] = []
     for (group, source), drawn in samples.items():
         scores = [self_bleu(texts) for texts in drawn]
-        means = [float(of.mean()) for of in scores]
+        means = [float(sample.mean()) for sample in scores]
         bounds = min(means), max(means)
         if source == SUITE:
             families = families_of(groups[group]).tolist()

@@ -67,9 +67,9 @@ def sentences_of(cases: Iterable[Case]) -> frozenset[str]:
 def split_of(cases: Sequence[Case], trained_on: Collection[str]) -> Split:
     """Split a suite's cases so that no corpus sentence is both trained on and tested on.
 
-    Cases are grouped by their sentence; of several sentences, by the one in most cases. Where cases
-    of both sides share another sentence, those to train on are left out. So are cases of other
-    capabilities that share a sentence with training.
+    Cases are grouped by their sentence; where they have several, by the one in most cases. Left out
+    are cases to train on that share another sentence with the test, and cases of other capabilities
+    that share one with training.
 
     Raises:
         AnalysisError: too few cases share no sentence.

@@ -139,9 +139,10 @@ def forms_of(key: Key) -> dict[str, Form]:
     """
     about = {shipped.id: (shipped.title, shipped.raters or "") for shipped in load_capabilities()}
     if Path(key.suite).is_dir():
-        for own in read_description(Path(key.suite))["capabilities"]:
-            _, description = about.get(own["id"], ("", ""))
-            about[own["id"]] = own["title"], own.get("raters") or description
+        for capability in read_description(Path(key.suite))["capabilities"]:
+            _, shipped_description = about.get(capability["id"], ("", ""))
+            description = capability.get("raters") or shipped_description
+            about[capability["id"]] = capability["title"], description
     sets: dict[str, list[Item]] = defaultdict(list)
     for id, case in key.items.items():
         sets[id.split("-")[1]].append(
@@ -287,7 +288,7 @@ def evaluate(annotations: Sequence[Annotation], key: Key) -> StudyResult:
         study=key.study,
         suite=key.suite,
         suite_fingerprint=key.suite_fingerprint,
-        annotators=tuple(sorted({given.annotator for given in annotations if given.answers})),
+        annotators=tuple(sorted({a.annotator for a in annotations if a.answers})),
         missing=sum(len(QUESTIONS) - len(annotation.answers) for annotation in annotations),
         groups=groups,
         disputed=tuple(
@@ -315,10 +316,10 @@ def _agreement(cases: Mapping[str, Case], sentiments: Ratings, relevances: Ratin
         rated=len(sentiments),
         ratings=sum(map(len, sentiments.values())),
         label_consistency=estimate(
-            {id: label_of(fmean(of)) in cases[id].passes for id, of in sentiments.items()}
+            {id: label_of(fmean(r)) in cases[id].passes for id, r in sentiments.items()}
         ),
         relevance=estimate(
-            {id: (fmean(of) - lowest) / (highest - lowest) for id, of in relevances.items()}
+            {id: (fmean(r) - lowest) / (highest - lowest) for id, r in relevances.items()}
         ),
         alpha_sentiment=alpha_of(sentiments),
         alpha_relevance=alpha_of(relevances),
@@ -339,10 +340,10 @@ def alpha_of(ratings: Ratings) -> float | None:
     """Krippendorff's ordinal alpha; None unless items with two ratings have different ones."""
     import krippendorff
 
-    several = [of for of in ratings.values() if len(of) > 1]
-    if len({rating for of in several for rating in of}) < 2:
+    items = [item for item in ratings.values() if len(item) > 1]
+    if len({rating for item in items for rating in item}) < 2:
         return None
-    counts = np.array([[of.count(rating) for rating in RATINGS] for of in several])
+    counts = np.array([[item.count(rating) for rating in RATINGS] for item in items])
     return float(krippendorff.alpha(value_counts=counts, level_of_measurement="ordinal"))
 
 
