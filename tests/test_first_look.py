@@ -118,7 +118,7 @@ def test_a_model_page_begins_with_what_it_fails_most_and_ends_with_hashes(
     worst = board.tab.locator("h3").all_inner_texts()
     assert [one.partition("): ")[2] for one in worst] == ["fails 100.0 %", "fails 100.0 %"]
     first = board.tab.locator("section", has=board.tab.locator("h3")).first.inner_text()
-    assert "Sentence " in first and "said positive" in first
+    assert "Sentence " in first and "predicted positive" in first
     facts = board.tab.locator("dl dt").all_inner_texts()
     assert facts[-4:] == ["Revision", "Weights (SHA-256)", "Scored", "SHA-256"]
     rates = [float(cell.split()[0]) for cell in board.column(1)]

@@ -19,9 +19,9 @@ from s2lct.leaderboard.models.endpoint import EndpointUse
 from s2lct.leaderboard.results.comparison import compare, shown_p
 from s2lct.leaderboard.results.standings import Leaderboard, Standing, collect
 from s2lct.leaderboard.results.write_results import write_result
-from s2lct.leaderboard.site.site import build_site
+from s2lct.leaderboard.site.site import _CAPABILITY_SUFFIXES, build_site
 from s2lct.leaderboard.site.words import BETTER_WORDS, FEW_PAIRS_WORDS, LEAD_WORDS
-from s2lct.suite.capability_ids import _SUFFIXES, is_capability_id
+from s2lct.suite.capability_ids import is_capability_id
 
 HOSTILE = (
     "</script><img src=x onerror=window.pwned=1><script>window.pwned=1</script>${window.pwned=1}"
@@ -150,7 +150,8 @@ def test_consistency_leads_the_board_where_there_are_contrasts(
     assert f"{LEAD_WORDS}." in text and f"{BETTER_WORDS}." in text and f"{FEW_PAIRS_WORDS}." in text
     # A pair whose case alone the first model answers right stands beside its rank.
     pair = board.tab.locator("li.pair").first.inner_text()
-    assert pair.count("org/reads said positive ✓") == 1 and "org/reads said positive ✗" in pair
+    assert pair.count("org/reads predicted positive ✓") == 1
+    assert "org/reads predicted positive ✗" in pair
     # org/evades fails fewer cases, and is the last of the models all the same.
     assert board.names() == ["org/reads", "org/evades"]
     told = dict(zip(board.column(0), board.column(number), strict=True))
@@ -191,7 +192,7 @@ def test_the_files_hold_the_figures_and_no_formula(site: Path) -> None:
     table = pq.read_table(site / "leaderboard.parquet").to_pylist()
     assert table == json.loads((site / "leaderboard.json").read_text(encoding="utf-8"))
     # No capability may be called as a column beside its own.
-    own = {f"{name}{end}" for name in ("LC4", "LC9", "LC10") for end in ("", *_SUFFIXES)}
+    own = {f"{name}{end}" for name in ("LC4", "LC9", "LC10") for end in _CAPABILITY_SUFFIXES}
     assert not [name for name in {*table[0]} - own if is_capability_id(name)]
     assert (table[2]["model"], beside[2]["model"]) == (FORMULA, f"'{FORMULA}")
     assert len(table) == len(beside) == 5 + 2 * 4
@@ -259,7 +260,7 @@ def test_two_models_are_compared_down_to_cases(
     section = tab.locator("section", has_text=f"Only {HOSTILE} fails").first
     text = section.locator("li").first.inner_text()
     assert re.search(r"Sentence \d+ of LC9 & <b>more</b>\.", text)
-    assert "org/good said negative" in text and "passes: negative" in text
+    assert "org/good predicted negative" in text and "passes: negative" in text
 
 
 @pytest.mark.browser

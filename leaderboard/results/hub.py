@@ -71,7 +71,7 @@ def hub_errors(
 
 
 def download_results(name: str) -> Path:
-    """Download the result files of a dataset ``ORG/NAME[@REVISION]``; the folder they are in."""
+    """Download the result files of a dataset ``ORG/NAME[@REVISION]``, and return their folder."""
     if not (repository := repository_meant(name)):
         raise ScoringError(
             f"{name}: neither a folder nor a Hub dataset",

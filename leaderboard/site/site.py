@@ -219,7 +219,7 @@ def page(boards: Sequence[SuiteStandings], how_to_submit: str = "") -> str:
     data = {
         "title": TITLE,
         "labels": list(LABELS),
-        "said": list(PREDICTED),
+        "predicted": list(PREDICTED),
         "base64": BASE64,
         "files": TABLES,
         "level": LEVEL,
@@ -360,7 +360,7 @@ def _model_data(standing: Standing, names: Sequence[str]) -> dict[str, Any]:
     overall, capabilities = result.overall, [result.capabilities[name] for name in names]
     consistencies = [figures.consistency for figures in capabilities]
     data: dict[str, Any] = {
-        "said": packed_answers(outcomes.labels),
+        "predictions": packed_answers(outcomes.labels),
         "consistencies": [
             share and [round(value, _DECIMALS) for value in (share.share, *share.ci)]
             for share in consistencies
