@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from s2lct.leaderboard.models.label_prompt import LabelPrompt
     from s2lct.leaderboard.models.model import Model
     from s2lct.leaderboard.results.record import Result
-    from s2lct.leaderboard.scoring.score import Outcomes
     from s2lct.suite.cases import SuiteCases
 
 logger = logging.getLogger(__name__)
@@ -228,10 +227,9 @@ def score_models(
     with ray_cluster() if engine == "ray" and models else nullcontext():
         for model in names:
             try:
-                scores: list[Outcomes] = []
-                for prompted in load(model):
-                    with closing(prompted):
-                        scores.append(score(prompted, part, name=name, label_map=class_map))
+                with ExitStack() as opened:
+                    prompted = [opened.enter_context(closing(one)) for one in load(model)]
+                    scores = [score(one, part, name=name, label_map=class_map) for one in prompted]
             except Exception as error:  # somebody's model may fail in any way
                 if len(names) == 1:
                     raise

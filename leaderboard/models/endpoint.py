@@ -93,7 +93,11 @@ class EndpointModel(Model):
         self.url = self._chat.url
         self.name, self.prompt, self.max_tokens = name, prompt, max_tokens
         self._keeps_answers = keeps_answers
-        self._first_answer = self._ask("")
+        try:
+            self._first_answer = self._ask("")
+        except ScoringError:
+            self.close()
+            raise
         # How an answer is read is no part of the key: a better reader asks nothing again.
         kept_fields = [field.name for field in fields(TextAnswer)]
         options = self._chat.options  # those that the server takes

@@ -12,7 +12,6 @@ import copy
 import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -22,20 +21,17 @@ from s2lct.engines import parallel_map
 from s2lct.errors import ScoringError
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.models.label_prompt import LabelPrompt
-from s2lct.leaderboard.models.model import Batch, Classifier, ModelFacts, card_licence
+from s2lct.leaderboard.models.model import Batch
 from s2lct.leaderboard.models.model_checks import check_ids, token_limit
 from s2lct.leaderboard.models.network import (
-    TOKENS_PER_BATCH,
+    TransformersModel,
     load_pretrained,
     model_errors,
     model_fingerprint,
     move_model,
-    network_facts,
     state_sha256,
 )
 
-TOKENS_PER_BATCH_ON_GPU = 16_384
-"""Fewer than a classifier's: there is a logit for every token of the vocabulary."""
 FIXED_DATE = "{% macro strftime_now(format) %}26 Jul 2024{% endmacro %}{{ '' }}"
 """Put in front of a chat template, so that one that tells the date asks the same on any day.
 
@@ -59,10 +55,11 @@ class _Question(NamedTuple):
         return max(map(len, self.rows))
 
 
-class LanguageModel(Classifier):
+class LanguageModel(TransformersModel):
     """A causal language model by Hub id or folder, whose classes are the words of a prompt."""
 
     prompt: LabelPrompt
+    tokens_on_gpu = 16_384  # there is a logit for every token of the vocabulary
 
     def __init__(
         self,
@@ -141,18 +138,6 @@ class LanguageModel(Classifier):
             f"model {self.name}: its chat template cannot be used",
             hint="in Python, ask without it: LabelPrompt(chat_template=False)",
         )
-
-    @cached_property
-    def facts(self) -> ModelFacts:
-        """Size, licence, and how it computes."""
-        licence = card_licence(self.name, self.revision)
-        return network_facts(self.model, self.tokens_per_batch, licence=licence)
-
-    @property
-    def tokens_per_batch(self) -> int:
-        """How many tokens it computes at once."""
-        is_on_gpu = self.model.device.type == "cuda"
-        return TOKENS_PER_BATCH_ON_GPU if is_on_gpu else TOKENS_PER_BATCH
 
     def probabilities(self, texts: Sequence[str]) -> Iterator[Batch]:
         """Softmax over the log-likelihoods of the words, summed over their tokens.

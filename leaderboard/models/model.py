@@ -96,6 +96,10 @@ class Classifier(Model):
     def probabilities(self, texts: Sequence[str]) -> Iterator[Batch]:
         """Compute distinct texts, in batches of any size and order."""
 
+    def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
+        """The numbers of texts that are computed together, and what the model reads of them."""
+        yield from (([number], text) for number, text in enumerate(texts))
+
     def predict(
         self,
         texts: Sequence[str],

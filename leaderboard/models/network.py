@@ -42,8 +42,6 @@ from s2lct.leaderboard.models.model_checks import (
 from s2lct.plain_text import did_you_mean
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
-TOKENS_PER_BATCH = 1_024
-TOKENS_PER_BATCH_ON_GPU = 65_536
 _SAVE_TOKENIZER_HINT = "save the tokenizer beside the model: tokenizer.save_pretrained(FOLDER)"
 _PIPELINE_HINT = (
     "check that transformers' own pipeline answers; where memory is short, pass --device cpu or a "
@@ -57,7 +55,36 @@ _SETTINGS_WITHOUT_EFFECT = {
 """Entries of a configuration that change no answer, or that the weights show."""
 
 
-class Network(Classifier):
+class TransformersModel(Classifier):
+    """A model of transformers with its tokenizer."""
+
+    tokenizer: Any
+    model: Any
+    tokens_on_cpu, tokens_on_gpu = 1_024, 65_536
+
+    @cached_property
+    def facts(self) -> ModelFacts:
+        """Size, licence unless it is in memory alone, and how it computes."""
+        licence = None
+        if self.name in EMBEDDED_MODELS:
+            licence = package_licence("s2lct")
+        elif self.fingerprint:
+            licence = card_licence(self.name, self.revision)
+        return ModelFacts(
+            sum(int(weight.numel()) for weight in self.model.parameters()),
+            licence,
+            str(self.model.dtype).removeprefix("torch."),
+            self.model.device.type,
+            f"{self.tokens_per_batch} tokens",
+        )
+
+    @property
+    def tokens_per_batch(self) -> int:
+        """How many tokens it computes at once."""
+        return self.tokens_on_gpu if self.model.device.type == "cuda" else self.tokens_on_cpu
+
+
+class Network(TransformersModel):
     """A sequence classifier in memory; its predictions are not kept.
 
     Args:
@@ -83,17 +110,6 @@ class Network(Classifier):
     def weights_sha256(self) -> str:  # type: ignore[override]
         """See `Model`."""
         return state_sha256(self.model)
-
-    @property
-    def facts(self) -> ModelFacts:
-        """Size, and how it computes."""
-        return network_facts(self.model, self.tokens_per_batch, licence=None)
-
-    @property
-    def tokens_per_batch(self) -> int:
-        """How many tokens it computes at once."""
-        is_on_gpu = self.model.device.type == "cuda"
-        return TOKENS_PER_BATCH_ON_GPU if is_on_gpu else TOKENS_PER_BATCH
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
         """The numbers of texts with their tokens, longest first; those of a batch are equally long.
@@ -163,26 +179,6 @@ class SequenceClassifier(Network):
             move_model(model, device, dtype)
             self.revision = commit
             self.fingerprint = model_fingerprint(tokenizer, model, self.weights_sha256)
-
-    @cached_property
-    def facts(self) -> ModelFacts:
-        """Size, licence, and how it computes."""
-        is_embedded = self.name in EMBEDDED_MODELS
-        licence = (
-            package_licence("s2lct") if is_embedded else card_licence(self.name, self.revision)
-        )
-        return network_facts(self.model, self.tokens_per_batch, licence=licence)
-
-
-def network_facts(model: Any, tokens_per_batch: int, *, licence: str | None) -> ModelFacts:
-    """The facts of a model of transformers."""
-    return ModelFacts(
-        sum(int(weight.numel()) for weight in model.parameters()),
-        licence,
-        str(model.dtype).removeprefix("torch."),
-        model.device.type,
-        f"{tokens_per_batch} tokens",
-    )
 
 
 def classes_of(config: Any) -> tuple[str, ...]:

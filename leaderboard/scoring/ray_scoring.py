@@ -64,7 +64,7 @@ class RayModel(Classifier):
     facts = ModelFacts()
 
     def __init__(
-        self, engine: Engine[list[Any]], number: int, name: str, attributes: dict[str, Any]
+        self, engine: Engine[list[Classifier]], number: int, name: str, attributes: dict[str, Any]
     ) -> None:
         vars(self).update(attributes, name=name)
         self._engine, self._number = engine, number
@@ -82,7 +82,9 @@ class RayModel(Classifier):
                 yield [parts[part][number] for number in numbers], rows
 
 
-def load_on_workers(source: ModelSource, engine: Engine[list[Any]] | None = None) -> list[RayModel]:
+def load_on_workers(
+    source: ModelSource, engine: Engine[list[Classifier]] | None = None
+) -> list[RayModel]:
     """A model, once for each prompt, as the workers of the connected cluster load it."""
     on_node = source
     if source.name not in BUILT_IN and (folder := folder_named(source.name, "model")):
@@ -95,27 +97,22 @@ def load_on_workers(source: ModelSource, engine: Engine[list[Any]] | None = None
 # What workers run
 
 
-def _attributes(models: list[Any], _: None) -> list[dict[str, Any]]:
+def _attributes(models: list[Classifier], _: None) -> list[dict[str, Any]]:
     names = ("revision", "fingerprint", "weights_sha256", "classes", "prompt", "facts")
     return [{name: getattr(model, name) for name in names} for model in models]
 
 
-def _split_into_tasks(models: list[Any], task: _Task) -> list[list[int]]:
+def _split_into_tasks(models: list[Classifier], task: _Task) -> list[list[int]]:
     """The numbers of the texts of each task: whole batches."""
-    model = models[task.model]
-    # A word list scores each text by itself.
-    batches = [[number] for number in range(len(task.texts))]
-    if hasattr(model, "batches"):
-        batches = [numbers for numbers, _ in model.batches(task.texts)]
     parts: list[list[int]] = [[]]
-    for numbers in batches:
+    for numbers, _ in models[task.model].batches(task.texts):
         if len(parts[-1]) >= TEXTS_PER_TASK:
             parts.append([])
         parts[-1] += numbers
     return parts
 
 
-def _compute(models: list[Any], task: _Task) -> list[Batch]:
+def _compute(models: list[Classifier], task: _Task) -> list[Batch]:
     model = models[task.model]
     if model.fingerprint != task.fingerprint:
         raise ScoringError(
