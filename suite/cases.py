@@ -13,7 +13,7 @@ from s2lct.errors import ScoringError
 from s2lct.files import is_folder, path_exists
 from s2lct.hub_calls import causes_of, is_hub_id, reason_of, repository_meant
 from s2lct.labels import is_integer
-from s2lct.plain_text import did_you_mean, plain
+from s2lct.plain_text import did_you_mean, listed, plain
 from s2lct.suite.capability_ids import chosen, natural_order
 from s2lct.suite.former_names import with_present_names
 from s2lct.suite.other_suites import CHECKLIST, SUITE_FORMS, is_table_name, read_other_suite
@@ -364,9 +364,8 @@ def _of_others(name: str, rows: Sequence[Any]) -> SuiteCases:
         [with_present_names(row) if isinstance(row, Mapping) else row for row in rows]
     )
     if faults := faults_of_rows([("", "", typed)], built=False):
-        more = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""
         raise ScoringError(
-            f"suite {name}, {faults[0]}: not a row of a suite{more}",
+            f"suite {name}: not a row of a suite: {listed(faults, 1)}",
             hint="pass rows as `load_dataset` gives them, with id, capability, kind, seed_id, "
             "text and labels, and expansions together with their seeds",
         )

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from s2lct.errors import SuiteError
 from s2lct.files import read_limited
 from s2lct.identity import SEMANTIC_VERSION, fingerprint_of
-from s2lct.plain_text import ShortRepr, plain
+from s2lct.plain_text import ShortRepr, listed, plain
 from s2lct.suite.capability_ids import ID_PATTERN, is_capability_id
 from s2lct.suite.former_names import (
     description_with_present_names,
@@ -211,9 +211,8 @@ def read_description(folder: Path) -> dict[str, Any]:
 
 def _refuse(folder: Path, faults: Sequence[str]) -> None:
     if faults:
-        more = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""
         raise SuiteError(
-            f"{folder}/{faults[0]}{more}",
+            f"{folder}/{listed(faults, 1)}",
             hint=f"build or fetch the suite again; `s2lct verify {folder}` lists what is wrong",
         )
 
