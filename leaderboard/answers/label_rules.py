@@ -212,10 +212,10 @@ def rule_for(
         meanings, origin = _mapped_meanings(names, mapping, shown_name), "--label-map"
     else:
         meanings = [meaning_of(name) for name in names]
-        known = KNOWN_MODELS.get(model, ())
-        agree = all(a in (None, b) for a, b in zip(meanings, known, strict=False))
-        if len(known) == len(names) and agree:
-            meanings, origin = list(known), "the table of well-known models"
+        table = KNOWN_MODELS.get(model, ())
+        pairs = zip(meanings, table, strict=False)
+        if len(table) == len(names) and all(stated in (None, label) for stated, label in pairs):
+            meanings, origin = list(table), "the table of well-known models"
     unclear = [name for name, meaning in zip(names, meanings, strict=True) if meaning is None]
     if unclear:
         example = ",".join(f"{name}={'|'.join(LABELS)}" for name in unclear)

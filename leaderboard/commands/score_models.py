@@ -228,15 +228,19 @@ def score_models(
         for model in names:
             try:
                 with ExitStack() as opened:
-                    prompted = [opened.enter_context(closing(one)) for one in load(model)]
-                    scores = [score(one, part, name=name, label_map=class_map) for one in prompted]
+                    loaded = [opened.enter_context(closing(variant)) for variant in load(model)]
+                    scores = [
+                        score(variant, part, name=name, label_map=class_map) for variant in loaded
+                    ]
             except Exception as error:  # somebody's model may fail in any way
                 if len(names) == 1:
                     raise
                 warnings.warn(_reason(model, error), S2lctWarning, stacklevel=2)
                 failed.append(model)
             else:
-                written += [save_result(replace(of, selection=selection), out) for of in scores]
+                written += [
+                    save_result(replace(outcomes, selection=selection), out) for outcomes in scores
+                ]
     return Scores(
         tuple(result for _, result in written), tuple(path for path, _ in written), tuple(failed)
     )
@@ -245,9 +249,9 @@ def score_models(
 def _check_requirements(*rules: tuple[object, str, Mapping[str, object]]) -> None:
     """Refuse options whose requirement (whether it is met, and its name) is not met."""
     for is_met, requirement, options in rules:
-        if not is_met and (given := [option for option, value in options.items() if value]):
+        if not is_met and (passed := [option for option, value in options.items() if value]):
             raise OptionError(
-                f"{' and '.join(given)} go{'es' if len(given) == 1 else ''} with {requirement}",
+                f"{' and '.join(passed)} go{'es' if len(passed) == 1 else ''} with {requirement}",
                 hint="add that, or leave it out",
             )
 

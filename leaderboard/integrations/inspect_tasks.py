@@ -92,18 +92,21 @@ def figures(*, several: bool) -> Metric:
         metadata = {score.sample_id: score.sample_metadata or {} for score in scores}
         cases = [score for score in scores if metadata[score.sample_id]["kind"] != CONTRAST]
         accuracies = (
-            by_capability(cases) if several else {name: of(cases) for name, of in of_all.items()}
+            by_capability(cases)
+            if several
+            else {name: measure(cases) for name, measure in of_all.items()}
         )
-        in_contrast = {of["seed"] for of in metadata.values() if of["kind"] == CONTRAST}
+        with_contrast = {row["seed"] for row in metadata.values() if row["kind"] == CONTRAST}
         pairs: dict[str, list[tuple[str, bool]]] = {}
         for score in scores:
             row = metadata[score.sample_id]
             case_id = row["seed"] if row["kind"] == CONTRAST else str(score.sample_id)
-            if case_id in in_contrast:
+            if case_id in with_contrast:
                 is_right = value_to_float()(score.score.value) == 1
                 pairs.setdefault(row[_CAPABILITY], []).append((case_id, is_right))
         shares = {
-            f"{name} consistency": lm_eval_metrics.consistency(own) for name, own in pairs.items()
+            f"{name} consistency": lm_eval_metrics.consistency(of_capability)
+            for name, of_capability in pairs.items()
         }
         mean = {"consistency": sum(shares.values()) / len(shares)} if shares else {}
         return {**mean, **accuracies, **(shares if several else {})}

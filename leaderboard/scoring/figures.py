@@ -269,18 +269,22 @@ def pairs_of(
 
 def pairs(cases: Sequence[Case], contrasts: Sequence[Case], labels: _Ids) -> Pairs:
     """The pairs of a case and its contrast, and which of them are right; see `figures`."""
-    own, opposite = pairs_of(cases, contrasts, CONTRAST)
+    case_numbers, contrast_numbers = pairs_of(cases, contrasts, CONTRAST)
     failed = failed_cases(cases, labels[: len(cases)])
     contrast_failed = failed_cases(contrasts, labels[len(cases) :])
-    return Pairs(*_paired(cases, contrasts), ~(failed[own] | contrast_failed[opposite]))
+    wrong = failed[case_numbers] | contrast_failed[contrast_numbers]
+    return Pairs(*_paired(cases, contrasts), ~wrong)
 
 
 @cached_by_identity
 def _paired(
     cases: Sequence[Case], contrasts: Sequence[Case]
 ) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
-    own, opposite = pairs_of(cases, contrasts, CONTRAST)
-    return tuple(cases[n] for n in own), tuple(contrasts[n] for n in opposite)
+    case_numbers, contrast_numbers = pairs_of(cases, contrasts, CONTRAST)
+    return (
+        tuple(cases[number] for number in case_numbers),
+        tuple(contrasts[number] for number in contrast_numbers),
+    )
 
 
 @cached_by_identity
@@ -421,13 +425,15 @@ def _reference(
             of_kind["all"].append(expected[number])
             of_kind[cases[number].kind].append(expected[number])
         capabilities[capability] = {kind: _mean(of_kind[kind]) for kind in of_kind if of_kind[kind]}
-    own, opposite = (numbers.tolist() for numbers in pairs_of(cases, contrasts, CONTRAST))
+    case_numbers, contrast_numbers = pairs_of(cases, contrasts, CONTRAST)
     right = [
         (1 - expected[case]) * (1 - expected[len(cases) + contrast])
-        for case, contrast in zip(own, opposite, strict=True)
+        for case, contrast in zip(case_numbers, contrast_numbers, strict=True)
     ]
     shares: list[float] = []
-    for capability, numbers in numbers_by_capability([cases[number] for number in own]).items():
+    for capability, numbers in numbers_by_capability(
+        [cases[number] for number in case_numbers]
+    ).items():
         shares.append(_mean([right[number] for number in numbers]))
         capabilities[capability]["consistency"] = shares[-1]
     return Reference(

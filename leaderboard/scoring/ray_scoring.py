@@ -91,7 +91,10 @@ def load_on_workers(
         on_node = replace(source, name=str(folder.resolve()))
     engine = engine or RayEngine(partial(load_with_prompts, on_node))
     ((_, attributes),) = engine.map(_attributes, [None])
-    return [RayModel(engine, n, source.name, of) for n, of in enumerate(attributes)]
+    return [
+        RayModel(engine, number, source.name, of_model)
+        for number, of_model in enumerate(attributes)
+    ]
 
 
 # What workers run
