@@ -53,7 +53,7 @@ def dataset_metadata(suite: Mapping[str, Any]) -> str:
     files, licence = suite["files"], hub_licence(suite["corpus"]["licence"])
     rows = sum(file["rows"] for file in files.values())
     every = {"sha256": suite["fingerprint"], "path": "data/*/test-*.parquet", "rows": rows}
-    every |= {of: sum(file[of] for file in files.values()) for of in ("bytes", "memory")}
+    every |= {size: sum(file[size] for file in files.values()) for size in ("bytes", "memory")}
     of_config = {_ALL: ("every capability", every)} | {
         capability["id"]: (capability["title"], files[capability["id"]])
         for capability in suite["capabilities"]

@@ -131,6 +131,15 @@ def test_a_result_is_read_with_its_suite_and_no_other(tmp_path: Path) -> None:
     assert read_scored(path, SUITES).result.overall == result.overall
 
 
+def test_a_long_word_that_broke_a_model_is_written_and_read(tmp_path: Path) -> None:
+    word = "x" * 5_000
+    cases = [Case("a", "LC4", "seed", "a", "A film.", frozenset({0}))]
+    cases.append(Case("b", "LC4", "expansion", "a", f"A {word} film.", frozenset({0}), (word,)))
+    suite = made_suite(cases)
+    path = make_result(suite, tmp_path, lambda case: case.id == "b")
+    assert [of.item for of in recompute(path, Suites([suite])).flipping_words] == [word]
+
+
 def changed(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
     def apply(path: Path) -> None:
         told = json.loads(path.read_text())

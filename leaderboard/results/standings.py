@@ -129,7 +129,11 @@ def collect(
         kept, other = sorted(
             [candidate, by_model.get(model, candidate)],
             # No result that nobody rescored takes the place of one that somebody did.
-            key=lambda of: (of.sha256 in rescored, of.scored.result.moment, of.file),
+            key=lambda result: (
+                result.sha256 in rescored,
+                result.scored.result.moment,
+                result.file,
+            ),
             reverse=True,
         )
         by_model[model] = kept
@@ -181,9 +185,10 @@ def _suite_order(board: SuiteStandings) -> tuple[object, ...]:
 def _ranked(candidates: Iterable[_Candidate]) -> SuiteStandings:
     """The models of one suite, ranked by consistency, or without contrasts by failure rates."""
     # Equal models stand in the order of their files' hashes.
-    by_id = {id(of.scored.result): of for of in sorted(candidates, key=lambda of: of.sha256)}
-    results = best_first([candidate.scored.result for candidate in by_id.values()])
-    ordered = [by_id[id(result)] for result in results]
+    by_hash = sorted(candidates, key=lambda candidate: candidate.sha256)
+    candidate_of = {id(candidate.scored.result): candidate for candidate in by_hash}
+    results = best_first([candidate.scored.result for candidate in by_hash])
+    ordered = [candidate_of[id(result)] for result in results]
     scored = [candidate.scored for candidate in ordered]
     suite = scored[0].outcomes.suite
     ranks = rank_ranges(*_failed_cases(suite, scored, consistency=bool(suite.contrasts))).tolist()

@@ -250,7 +250,7 @@ def _capabilities_table(
         figures = [getattr(result.capabilities.get(name), field, None) for name in capabilities]
         rows.append([Cell(names(result)), *map(_figure_cell, figures)])
     for name, reference in _fullest(results).references.items():
-        values = [reference.capabilities.get(of, {}).get(field) for of in capabilities]
+        values = [reference.capabilities.get(id, {}).get(field) for id in capabilities]
         rows.append([Cell(text, kind="dim") for text in (f"({name})", *map(percent, values))])
     is_pairs = field == "consistency"
     numbers = [f"{counts[name]:,}" for name in capabilities]

@@ -369,7 +369,9 @@ def _model_data(standing: Standing, names: Sequence[str]) -> dict[str, Any]:
     if overall.refusals or overall.unreadable:
         # How many cases were refused and cannot be read, and the failure rate of the others.
         rates = [overall.answered.macro if overall.answered else None]
-        rates += [of.answered.failure_rate if of.answered else None for of in capabilities]
+        rates += [
+            figures.answered.failure_rate if figures.answered else None for figures in capabilities
+        ]
         data["silent"] = [
             [figures.refusals, figures.unreadable, rate]
             for figures, rate in zip((overall, *capabilities), rates, strict=True)
