@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from s2lct.builder.corpus.collect import MAX_WORDS, Corpus
 from s2lct.builder.corpus.read import read_corpus
-from s2lct.builder.language.natural_text import detokenise, undo_escapes
+from s2lct.builder.language.treebank_text import detokenise, undo_escapes
 from s2lct.builder.neutral import read_neutral
 from s2lct.errors import CorpusError
 

@@ -13,7 +13,8 @@ from pathlib import Path, PurePosixPath
 import ftfy
 
 from s2lct.builder.corpus.collect import Corpus, corpus_of
-from s2lct.builder.language.natural_text import all_restored, undo_escapes
+from s2lct.builder.language.natural_text import all_restored
+from s2lct.builder.language.treebank_text import undo_escapes
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
 from s2lct.files import expanded_path, is_folder
