@@ -28,8 +28,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name in ("treebank", "gum", "splits", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
-    given = parser.parse_args()
-    parts = [penn_treebank(given.treebank), gum(given.gum, given.splits)]
+    args = parser.parse_args()
+    parts = [penn_treebank(args.treebank), gum(args.gum, args.splits)]
     bare: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for trees in (part[name] for part in parts for name in ("train", "dev", "test")):
@@ -39,7 +39,7 @@ def main() -> None:
                 total[phrase[-1][0]] += 1
                 bare[phrase[-1][0]] += _DETERMINING.isdisjoint(tags)
     words = sorted(w for w in total if bare[w] >= max(LEAST_COUNT, LEAST_SHARE * total[w]))
-    write_text(given.out, "\n".join(words) + "\n")
+    write_text(args.out, "\n".join(words) + "\n")
     print(f"{len(words)} nouns")
 
 

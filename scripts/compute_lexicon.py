@@ -145,9 +145,9 @@ def compute(source: Path) -> pa.Table:
     return pa.table(list(zip(*rows, strict=True)), schema=_SCHEMA.with_metadata(metadata))
 
 
-def told(table: pa.Table) -> str:
+def summarise(table: pa.Table) -> str:
     return f"{len(table)} entries, {sum(table['pure_neutral'].to_pylist())} pure neutral"
 
 
 if __name__ == "__main__":
-    write_computed_table(__doc__, "SentiWordNet: text, zip, folder", compute, told)
+    write_computed_table(__doc__, "SentiWordNet: text, zip, folder", compute, summarise)

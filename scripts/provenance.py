@@ -1,4 +1,4 @@
-"""What training scripts read and write alike: reviews, tables, and figures of what was trained."""
+"""Reading of reviews, and writing of tables and training figures, for several scripts."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ def review_rows() -> list[Mapping[str, str]]:
 
 
 def write_computed_table(
-    doc: str, of: str, compute: Callable[[Path], pa.Table], told: Callable[[pa.Table], str]
+    doc: str, source: str, compute: Callable[[Path], pa.Table], summarise: Callable[[pa.Table], str]
 ) -> None:
-    """A script that computes the table ``--out`` from a source, and tells what is in it.
+    """A script that computes the table ``--out`` from a source, and prints a summary of it.
 
     Args:
         doc: the script's docstring.
-        of: what the source is, for its help.
+        source: what the source is, for the script's help.
         compute: the table of a source.
-        told: what is in a table, in words.
+        summarise: says in words what is in a table.
     """
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
-    parser.add_argument("source", type=Path, metavar="PATH", help=of)
+    parser.add_argument("source", type=Path, metavar="PATH", help=source)
     parser.add_argument("--out", type=Path, required=True, help="parquet file to write")
     args = parser.parse_args()
     table = compute(args.source)
     with atomic_file(args.out) as file:
         pq.write_table(table, file, compression="zstd", compression_level=19)
-    print(f"{args.out}: {told(table)}, {args.out.stat().st_size} B")
+    print(f"{args.out}: {summarise(table)}, {args.out.stat().st_size} B")
 
 
 def write_card_figures(name: str, out: Path, figures: Mapping[str, object]) -> None:

@@ -133,8 +133,8 @@ def accuracy(
     first = among_ten = total = 0
     ordered = sorted(packed, key=len)
     for start in range(0, len(ordered), 64):
-        *given, truth = mask_batch(ordered[start : start + 64], 0.15, tokenizer, rng)
-        right = logits_at(model, *given).topk(10).indices == truth[:, None]
+        *inputs, truth = mask_batch(ordered[start : start + 64], 0.15, tokenizer, rng)
+        right = logits_at(model, *inputs).topk(10).indices == truth[:, None]
         first += int(right[:, 0].sum())
         among_ten += int(right.sum())
         total += len(truth)
@@ -226,14 +226,14 @@ def main() -> None:
     seen = 0
     running = 0.0
     for step in range(1, args.steps + 1):
-        *given, truth = mask_batch(next(stream), args.mask_rate, tokenizer, rng)
-        loss = F.cross_entropy(logits_at(model, *given), truth)
+        *inputs, truth = mask_batch(next(stream), args.mask_rate, tokenizer, rng)
+        loss = F.cross_entropy(logits_at(model, *inputs), truth)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         schedule.step()
-        seen += given[0].numel()
+        seen += inputs[0].numel()
         running = loss.item() if step == 1 else 0.99 * running + 0.01 * loss.item()
         if step % 100 == 0:
             minutes = (time.time() - started) / 60

@@ -101,10 +101,10 @@ class SentenceEncoder:
         ids = nn.utils.rnn.pad_sequence(list(rows), batch_first=True)
         mask = torch.arange(ids.shape[1]) < torch.tensor([len(row) for row in rows])[:, None]
         mask = mask.to(self.device, torch.int64)
-        told = self.model(
+        output = self.model(
             input_ids=ids.to(self.device), attention_mask=mask, output_hidden_states=True
         )
-        return pooled(told.hidden_states, mask)
+        return pooled(output.hidden_states, mask)
 
 
 def evaluate(head: SentimentHead, features: torch.Tensor, truth: torch.Tensor) -> dict[str, float]:

@@ -111,7 +111,7 @@ def gum(archive: Path, splits: Path) -> dict[str, list[nltk.Tree]]:
 
 def brackets(tree: nltk.Tree, punctuation: Sequence[bool]) -> Counter[tuple[str, int, int]]:
     """Labelled brackets as evalb counts them, over the words that are no punctuation."""
-    found: Counter[tuple[str, int, int]] = Counter()
+    counts: Counter[tuple[str, int, int]] = Counter()
     word = position = 0
 
     def visit(node: nltk.Tree) -> None:
@@ -124,26 +124,26 @@ def brackets(tree: nltk.Tree, punctuation: Sequence[bool]) -> Counter[tuple[str,
         for child in node:
             visit(child)
         if position > start and node.label() not in _ROOTS:
-            found["ADVP" if node.label() == "PRT" else node.label(), start, position] += 1
+            counts["ADVP" if node.label() == "PRT" else node.label(), start, position] += 1
 
     visit(tree)
-    return found
+    return counts
 
 
 def score(gold: Sequence[nltk.Tree], predicted: Sequence[nltk.Tree | None]) -> dict[str, float]:
     """Labelled bracket precision, recall and F1 and tag accuracy; a missing tree has none."""
     matched = in_gold = in_predicted = tags = right_tags = 0
-    for want, got in zip(gold, predicted, strict=True):
-        tags += len(want.leaves())
-        punctuation = [tag in _COLLINS_DELETED for _, tag in want.pos()]
-        wanted = brackets(want, punctuation)
-        in_gold += wanted.total()
-        if got is None:
+    for right, guess in zip(gold, predicted, strict=True):
+        tags += len(right.leaves())
+        punctuation = [tag in _COLLINS_DELETED for _, tag in right.pos()]
+        gold_brackets = brackets(right, punctuation)
+        in_gold += gold_brackets.total()
+        if guess is None:
             continue
-        given = brackets(got, punctuation)
-        in_predicted += given.total()
-        matched += (wanted & given).total()
-        right_tags += sum(a[1] == b[1] for a, b in zip(want.pos(), got.pos(), strict=True))
+        guessed_brackets = brackets(guess, punctuation)
+        in_predicted += guessed_brackets.total()
+        matched += (gold_brackets & guessed_brackets).total()
+        right_tags += sum(a[1] == b[1] for a, b in zip(right.pos(), guess.pos(), strict=True))
     precision = 100 * matched / max(1, in_predicted)
     recall = 100 * matched / max(1, in_gold)
     return {

@@ -1,16 +1,15 @@
-"""What stood side by side, in English or in a user's own texts, is inserted."""
+"""Words are inserted beside words that they stand beside in English or in a user's own texts."""
 
 from __future__ import annotations
 
 import pytest
+from stage_settings import models, rules_for
 from stub_models import StubParser, StubTagger
 
 from s2lct.builder.language.collocations import Collocations, pairs_of
-from s2lct.builder.language.grammar import ReferenceGrammar
-from s2lct.builder.language.lexicon import Lexicon, fitting_words
-from s2lct.builder.models import load_masked_language_model, parsed_sentences
-from s2lct.builder.records import Sentence, Source
-from s2lct.builder.stages.extend import WORDS_OF_A_MASK, masked_extensions
+from s2lct.builder.models import parsed_sentences
+from s2lct.builder.records import Sentence, Source, sentence_id
+from s2lct.builder.stages.extend import MAX_WORDS_OF_MASK, masked_extensions
 
 
 def test_pairs_are_of_neighbours_within_a_clause() -> None:
@@ -22,50 +21,43 @@ def test_pairs_are_of_neighbours_within_a_clause() -> None:
 
 
 @pytest.mark.shipped_models
-def test_what_stood_so_in_english_or_in_the_corpus_is_inserted() -> None:
+def test_words_are_inserted_that_stood_there_in_english_or_in_the_corpus() -> None:
     texts = ["The plot is dull.", "It has a plot."]
-    parsed, indefinite = parsed_sentences(texts, StubTagger(), StubParser())
-    assert parsed is not None and indefinite is not None
-    source = Source(Sentence("c", "1", parsed.text, "negative"), parsed)
-    model = load_masked_language_model()
+    definite, indefinite = parsed_sentences(texts, StubTagger(), StubParser())
+    assert definite is not None and indefinite is not None
+    source, filler = Source(Sentence("c", "1", definite.text, "negative"), definite), models()
 
     def inserted(
-        collocations: Collocations | None, passed: frozenset[str] = frozenset()
+        collocations: Collocations | None, faultless: frozenset[str] = frozenset()
     ) -> list[str]:
-        (extensions,) = masked_extensions(
-            [source],
-            ReferenceGrammar.load(),
-            {"JJ": fitting_words(tuple(model.words), "JJ", Lexicon.load())},
-            model,
-            tags=("JJ",),
+        rules = rules_for(
+            mask_tags=("JJ",),
             masks=1,
             masks_per_sentence=1,
-            suggestions=30,
             collocations=collocations,
-            passed=passed.__contains__,
-            seed=0,
+            faultless=faultless,
         )
+        (extensions,) = masked_extensions([source], filler, rules)
         return [extension.inserted[0].word for extension in extensions]
 
     *_, last = likeliest = inserted(None)
-    assert len(likeliest) == WORDS_OF_A_MASK
-    # What annotators passed is there however many are likelier.
-    every = frozenset(f"The {word} plot is dull." for word in model.words)
-    assert inserted(None, every)[:WORDS_OF_A_MASK] == likeliest
-    assert len(inserted(None, every)) > WORDS_OF_A_MASK
-    own = Collocations({}, dict.fromkeys(pairs_of(f"A {last} plot."), 1))
-    assert inserted(own) == [last]
-    of_english = Collocations.of([])
-    beside = of_english.fitting(indefinite.tokens, 3, "JJ")
-    assert "central" in beside
-    assert "cinematic" not in beside
-    # It would say which plot is meant, or make another thing of it, unless it does so there.
-    assert not of_english.fitting(parsed.tokens, 1, "JJ")
-    assert not of_english.fitting(indefinite.tokens, 3, "NN")
-    assert own.fitting(indefinite.tokens, 3, "NN") == {last}
-    assert not of_english.fitting(parsed.tokens, 2, "JJ")
-    # What takes up something that was said before has nothing to take up.
-    seen = Collocations.of(["A third plot, another plot, also dull."])
-    assert seen.fitting(parsed.tokens, 1, "JJ").isdisjoint({"third", "another"})
-    assert "also" not in seen.fitting(parsed.tokens, 3, "RB")
-    assert of_english.log_gain("central", "plot") > 0 == of_english.log_gain("cinematic", "plot")
+    assert len(likeliest) == MAX_WORDS_OF_MASK
+    # What annotators found faultless is inserted however many words are likelier.
+    every = frozenset(sentence_id(f"The {word} plot is dull.") for word in filler.words)
+    assert inserted(None, every)[:MAX_WORDS_OF_MASK] == likeliest
+    assert len(inserted(None, every)) > MAX_WORDS_OF_MASK
+    in_corpus = Collocations({}, dict.fromkeys(pairs_of(f"A {last} plot."), 1))
+    assert inserted(in_corpus) == [last]
+    in_english = Collocations.of([])
+    adjectives = in_english.fitting(indefinite.tokens, 3, "JJ")
+    assert "central" in adjectives and "cinematic" not in adjectives
+    # It would say which plot is meant, or make another thing of it, unless the corpus has it so.
+    assert not in_english.fitting(definite.tokens, 1, "JJ")
+    assert not in_english.fitting(indefinite.tokens, 3, "NN")
+    assert in_corpus.fitting(indefinite.tokens, 3, "NN") == {last}
+    assert not in_english.fitting(definite.tokens, 2, "JJ")
+    # Words that take up something that was said before never fit.
+    anaphoric = Collocations.of(["A third plot, another plot, also dull."])
+    assert anaphoric.fitting(definite.tokens, 1, "JJ").isdisjoint({"third", "another"})
+    assert "also" not in anaphoric.fitting(definite.tokens, 3, "RB")
+    assert in_english.log_gain("central", "plot") > 0 == in_english.log_gain("cinematic", "plot")
