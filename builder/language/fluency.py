@@ -17,7 +17,7 @@ from s2lct.builder.language.tags import (
     COMMON_NOUNS,
     DETERMINERS,
     MODIFIERS,
-    PROPER_NOUNS,
+    NOUNS,
 )
 from s2lct.plain_text import words
 
@@ -64,7 +64,7 @@ def _breaks_grammar(tokens: Sequence[Token], number: int) -> bool:
     match token.tag:
         case "JJ" | "VBN" | "VBG":
             # A modifier stands before its noun, and behind no other noun.
-            return not head or before in COMMON_NOUNS | PROPER_NOUNS
+            return not head or before in NOUNS
         case "NN":
             return behind not in COMMON_NOUNS
         case "RB":
@@ -79,7 +79,7 @@ def _breaks_grammar(tokens: Sequence[Token], number: int) -> bool:
                 or not _agrees(word, head)
             )
         case "CD":
-            return before in COMMON_NOUNS | PROPER_NOUNS or head != "NNS"
+            return before in NOUNS or head != "NNS"
         case "IN" | "TO" | "RP":
             return before in _PREPOSITIONS or behind in _PREPOSITIONS
         case "PDT":

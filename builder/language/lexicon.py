@@ -59,6 +59,7 @@ NEGATORS: Final = _SHIFTERS["negators"]
 """Words that negate a clause: *not*, *nobody*."""
 NEAR_NEGATORS: Final = _SHIFTERS["near_negators"]
 """Words that all but negate a clause: *hardly*."""
+_ALL_NEGATORS: Final = NEGATORS | _SHIFTERS["other_negators"]
 SEARCH_LISTS: Final[Mapping[str, list[str]]] = {
     name: sorted(words(text) | (NEGATORS | NEAR_NEGATORS if name == "negators" else frozenset()))
     for name, text in _LISTS["search_lists"].items()
@@ -83,6 +84,7 @@ _ENDINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "RBR": ("er",),
     "RBS": ("est",),
 }
+_WITHOUT_SENTIMENT: Final = PROPER_NOUNS | words("POS HYPH ,")
 _NUMBER: Final = re.compile(r"\d+([.,]\d+)*")
 
 
@@ -191,8 +193,7 @@ class Lexicon:
     def leaves_sentiment(self, word: str, tag: str, lemma: str) -> bool:
         """Whether a word may be inserted or left out: a name, *'s*, hyphen, comma, or neutral."""
         return not is_polarity_shifter(word) and (
-            tag in PROPER_NOUNS | {"POS", "HYPH", ","}
-            or self.is_neutral_insertion(word, tag, lemma)
+            tag in _WITHOUT_SENTIMENT or self.is_neutral_insertion(word, tag, lemma)
         )
 
     def leaves_label(self, word: str, tag: str, lemma: str) -> bool:
@@ -253,7 +254,7 @@ def is_polarity_shifter(word: str) -> bool:
 def is_negator(word: str) -> bool:
     """Whether a word negates what it stands with: *not*, *isn't*, *zero*."""
     word = _normalise(word)
-    return word in NEGATORS | _SHIFTERS["other_negators"] or word.endswith("n't")
+    return word in _ALL_NEGATORS or word.endswith("n't")
 
 
 def _is_function_word(form: str, tag: str) -> bool:

@@ -28,6 +28,7 @@ things = partial(word_list, "things.txt")
 """Nouns of things that reviews are about, such as *film*: *it* can stand for them."""
 
 _QUANTIFIERS = words("all every some many most both each everyone everybody everything few several")
+_NEGATIVE_WORDS = NEGATORS | NEAR_NEGATORS
 _SUBORDINATE = words("SBAR SINV PRN FRAG")
 _CONTRACTIONS = words("'s 're 've 'll 'd 'm ’s ’re ’ve ’ll ’d ’m")
 _FULL_FORMS = {"s": "is", "re": "are", "ve": "have", "ll": "will", "m": "am"}
@@ -129,7 +130,7 @@ def _main_clause(draft: Draft) -> _MainClause:
     predicate = next(child for child in tree.children if child.label == "VP")
     if tokens[subject.start].text.lower() in _QUANTIFIERS:
         raise NotApplicableError("its subject begins with a quantifier")
-    if any(_is_negative(token.text) for token in tokens):
+    if any(token.text.lower().replace("’", "'") in _NEGATIVE_WORDS for token in tokens):
         raise NotApplicableError("it is negated already")
     verbs = (child for child in predicate.children if child.is_word)
     finite = next((verb for verb in verbs if verb.label in FINITE_VERBS), None)
@@ -140,10 +141,6 @@ def _main_clause(draft: Draft) -> _MainClause:
         _check_is_simple(phrase)
         phrase = next((child for child in phrase.children if child.label == "VP"), None)
     return _MainClause(subject, predicate, finite.start)
-
-
-def _is_negative(word: str) -> bool:
-    return word.lower().replace("’", "'") in NEGATORS | NEAR_NEGATORS
 
 
 def _check_is_simple(verb_phrase: Node) -> None:

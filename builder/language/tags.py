@@ -8,6 +8,7 @@ from s2lct.plain_text import words
 
 COMMON_NOUNS: Final = words("NN NNS")
 PROPER_NOUNS: Final = words("NNP NNPS")
+NOUNS: Final = COMMON_NOUNS | PROPER_NOUNS
 ADJECTIVES: Final = words("JJ JJR JJS")
 ADVERBS: Final = words("RB RBR RBS")
 FINITE_VERBS: Final = words("VBZ VBP VBD MD")
@@ -19,12 +20,6 @@ DEFINITE_WORDS: Final = words("the this that these those")
 FUNCTION_TAGS: Final = words("DT PDT WDT IN TO PRP PRP$ WP WP$ CC MD EX RP WRB CD POS")
 """Closed-class tags."""
 WORD_TAGS: Final = (
-    COMMON_NOUNS
-    | PROPER_NOUNS
-    | ADJECTIVES
-    | ADVERBS
-    | FINITE_VERBS
-    | FUNCTION_TAGS
-    | words("VB VBG VBN FW UH")
+    NOUNS | ADJECTIVES | ADVERBS | FINITE_VERBS | FUNCTION_TAGS | words("VB VBG VBN FW UH")
 )
 """Tags of words; list markers and symbols are not words."""
