@@ -5,7 +5,8 @@ from pathlib import Path
 
 from setuptools import find_namespace_packages, setup
 
-FOLDERS = ("analysis", "builder", "cards", "cli", "dataset_script", "leaderboard", "suite")
+ROOT = Path(__file__).parent
+FOLDERS = sorted({path.parent.name for path in ROOT.glob("*/py.typed")} - {"core"})
 PACKAGE_DATA = """
     py.typed *.jinja *.json *.jsonl *.md *.parquet *.safetensors *.reached *.txt *.yaml
 """
@@ -13,7 +14,7 @@ PACKAGE_DATA = """
 
 def long_description() -> str:
     """README without pictures and with the names of what it links to: an index has no files."""
-    text = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
     text = re.sub(r"^!\[.*\n\n?", "", text, flags=re.MULTILINE)
     return re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", text)
 

@@ -1,6 +1,6 @@
-"""What is shown on the terminal: nothing of a stranger's that it obeys, errors in a few words.
+"""Output of the command line: text that no terminal obeys, and errors in a few words.
 
-`run` sets what it sets for the whole process, so no library use of this package calls it.
+`run` changes settings of the whole process, so only the command line calls it.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from s2lct.errors import OptionError, S2lctError, S2lctWarning, extra_of
 from s2lct.hub_calls import without_token
 from s2lct.plain_text import plain_lines
 
-INTERRUPTED = 130
-_QUIET = {
-    # transformers takes the first for its own bars, "Loading weights" among them.
+INTERRUPTED_STATUS = 130
+_QUIET_LIBRARIES = {
+    # transformers uses the first for its bars, too.
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
     "HF_HUB_VERBOSITY": "error",
@@ -40,18 +40,18 @@ _QUIET = {
 
 
 class PlainConsole(Console):
-    """A console for text of unknown origin: no string is markup, no escape reaches the terminal.
+    """A console for text of unknown origin: no string is markup, and no escape is printed.
 
     Style what is printed with ``style=`` or `rich.text.Text`.
     """
 
-    def __init__(self, **more: Any) -> None:
-        super().__init__(markup=False, highlight=False, emoji=False, **more)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(markup=False, highlight=False, emoji=False, **options)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Segments whose text is harmless; what rich itself sends to the terminal stays."""
+        """Segments with printable text, and rich's own control segments."""
         for segment in super().render(renderable, options):
             if segment.control or segment.text.isprintable():
                 yield segment
@@ -64,23 +64,23 @@ error_console = PlainConsole(stderr=True)
 
 
 def show(line: object) -> None:
-    """Print a line that may be longer than the terminal is wide, without breaking it."""
+    """Print a line without breaking it at the width of the terminal."""
     console.print(line, soft_wrap=True)
 
 
 def show_json(content: object) -> None:
-    """Print one line of JSON for a program to read, in ASCII and nothing but JSON."""
+    """Print one line of ASCII JSON for a program to read."""
     show(json.dumps(content, allow_nan=False))
 
 
 def note(line: str) -> None:
-    """Print on standard error what a user should look at."""
+    """Print a notice on standard error."""
     error_console.print(line, style="yellow", soft_wrap=True)
 
 
 @contextmanager
 def warnings_shown() -> Iterator[None]:
-    """Show warnings in a line each, without the place in the code that they come from."""
+    """Show each warning in a line, without its place in the code."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", S2lctWarning)
         warnings.showwarning = lambda message, *_, **__: note(f"Warning: {message}")
@@ -89,7 +89,7 @@ def warnings_shown() -> Iterator[None]:
 
 @contextmanager
 def errors_shown() -> Iterator[None]:
-    """Show what a user can mend in a few words; let defects show their traceback."""
+    """Show errors that a user can fix in a few words; other errors keep their traceback."""
     status = 1
     try:
         yield
@@ -98,7 +98,7 @@ def errors_shown() -> Iterator[None]:
         problem, hint, status = error.problem, error.hint, error.exit_status
     except KeyboardInterrupt:
         note("Interrupted. The same command goes on where it stopped.")
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(INTERRUPTED_STATUS) from None
     except ModuleNotFoundError as error:
         if (extra := extra_of(error.name or "")) is None:
             raise
@@ -107,13 +107,13 @@ def errors_shown() -> Iterator[None]:
             f'pip install "s2lct[{extra}]"',
         )
     except OSError as error:
-        if error.errno in (None, errno.EPIPE):  # no disk's; a reader that left
+        if error.errno in (None, errno.EPIPE):  # not from a disk; a closed pipe
             raise
         problem = f"{error.filename or 'disk'}: {error.strerror}"
         hint = "make room or choose another --out; the same command then goes on"
     except Exception as error:
-        # Usage errors repeat what was given. Typer carries a copy of click from some version on, so
-        # their class has two names.
+        # Usage errors repeat what the user typed. They have no common class: some versions of typer
+        # carry a copy of click.
         if hasattr(error, "format_message") and isinstance(getattr(error, "message", None), str):
             error.message = plain_lines(error.message)  # type: ignore[attr-defined]
         raise
@@ -124,12 +124,12 @@ def errors_shown() -> Iterator[None]:
 
 
 class Commands(TyperGroup):
-    """Commands whose errors are shown in a few words, while options are read too."""
+    """A group of commands that shows errors as `errors_shown` does."""
 
-    def make_context(self, *given: Any, **more: Any) -> Any:
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """Read the options in front of the command."""
         with errors_shown():
-            return super().make_context(*given, **more)
+            return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
         """Read the command's options and run it."""
@@ -138,10 +138,10 @@ class Commands(TyperGroup):
 
 
 class OneCommand(TyperCommand):
-    """A command that takes one value of an option once, instead of the last of several."""
+    """A command that refuses an option given twice, unless it is a list."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read options and arguments; refuse what was given twice and is no list."""
+        """Read options and arguments; an `OptionError` if one is given twice."""
         _, _, order = self.make_parser(ctx).parse_args(args=[*args])
         for option, count in Counter(order).items():
             if count > 1 and not (option.multiple or option.is_eager):
@@ -151,19 +151,19 @@ class OneCommand(TyperCommand):
 
 
 class PlainRecord(logging.LogRecord):
-    """What a library logs, as a terminal may show it."""
+    """A log record whose message is safe for a terminal."""
 
     def getMessage(self) -> str:  # noqa: N802
-        """The message, harmless."""
+        """The message without escapes and tokens."""
         return plain_lines(without_token(super().getMessage()))
 
 
 def run(app: Callable[[], Any]) -> None:
-    """Run a command line with quiet libraries, as far as the user does not want them otherwise.
+    """Run a command line with quiet libraries, unless the environment says otherwise.
 
-    A defect shows its traceback, without escapes or tokens in it.
+    Unexpected errors show their traceback, without escapes or tokens.
     """
-    for name, value in _QUIET.items():
+    for name, value in _QUIET_LIBRARIES.items():
         os.environ.setdefault(name, value)
     if not sys.warnoptions:
         warnings.simplefilter("ignore")

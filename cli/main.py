@@ -1,4 +1,4 @@
-"""The command line: building and checking suites, joined by what is done with them."""
+"""The command line, and its commands that build, show, check and import suites."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def closing_table(counts: Mapping[str, Mapping[str, int]]) -> Table:
 def show_curated(
     curated: Curated, *, annotations: list[Path], annotator: str | None = None
 ) -> None:
-    """What is left to annotate, for whom, and where it is."""
+    """How much is left to annotate, and where the sheets are."""
     if curated.added is not None:
         show(f"{curated.added:,} annotations of {annotator} added to {annotations[0]}")
     second = sum(bool(curated.annotations.of(item.id)) for item in curated.left)
@@ -140,14 +140,14 @@ def show_curated(
     "s2lct capabilities --show LC4 > mine.yaml",
 )
 def show_capabilities(
-    known: list[tuple[Capability, Path]],
+    files: list[tuple[Capability, Path]],
     *,
     show: str | None = None,
 ) -> None:
     """A table of capabilities, or the file of one, to read or to start your own from."""
     if show is None:
         table = RichTable("", "capability", "expectation", "passes", header_style="bold")
-        for capability, _ in known:
+        for capability, _ in files:
             passes = {
                 " or ".join(t.passes) if not isinstance(t.passes, str) else t.passes
                 for t in capability.form("fluent").templates
@@ -156,27 +156,27 @@ def show_capabilities(
             table.add_row(capability.id, capability.title, capability.expectation, passing)
         console.print(table)
     else:
-        sys.stdout.write(plain_lines(known[0][1].read_text(encoding="utf-8-sig")))
+        sys.stdout.write(plain_lines(files[0][1].read_text(encoding="utf-8-sig")))
 
 
 @BUILDING.shows(commands.inspect, "s2lct inspect dist/s2lct --capability LC4 --n 5")
-def show_families(found: dict[str, list[list[dict[str, Any]]]], *, suite: Path) -> None:
-    """Seeds with their expansions, a capability after the other."""
+def show_families(families: dict[str, list[list[dict[str, Any]]]], *, suite: Path) -> None:
+    """Seeds with their expansions, by capability."""
     from s2lct.suite.export import lines_of
     from s2lct.suite.read import read_description
 
     described = read_description(suite)["capabilities"]
     titles = {capability["id"]: capability["title"] for capability in described}
-    for name, families in found.items():
+    for name, capability_families in families.items():
         console.rule(f"{name} {titles[name]}", align="left")
-        for family in families:
+        for family in capability_families:
             for line in lines_of(family):
                 console.print(line)
 
 
 @BUILDING.shows(commands.verify, "s2lct verify dist/s2lct")
 def show_faults(broken: list[str], *, suite: Path) -> None:
-    """Broken invariants; the exit status is 1 where there is one."""
+    """Broken invariants; the exit status is 1 if there is one."""
     for fault in broken:
         show(f"✗ {fault}")
     if broken:
@@ -191,7 +191,7 @@ def show_faults(broken: list[str], *, suite: Path) -> None:
     "s2lct export dist/s2lct --format lm-eval --out tasks",
 )
 def show_export(rows: int, *, out: Path, format: str) -> None:
-    """How much was written where."""
+    """How many cases were written, and where."""
     console.print(f"{rows:,} cases written to {out}")
     if format == "lm-eval":
         console.print(f"Run them: lm_eval --include_path {out} --tasks s2lct …")
@@ -202,13 +202,9 @@ def show_export(rows: int, *, out: Path, format: str) -> None:
     "s2lct import checklist sentiment_suite.pkl --out checklist.jsonl.gz",
     name="checklist",
 )
-def show_imported(imported: Imported) -> None:
+def show_checklist(imported: Imported) -> None:
     """How many cases there are of each test, and how to score on them."""
-    rows = [(name, f"{count:,}") for name, count in imported.cases.items()]
-    console.print(Table(("test", "cases"), rows))
-    total = sum(imported.cases.values())
-    show(f"{total:,} cases of {len(imported.cases)} tests written to {imported.out}; score with:")
-    show(f"s2lct score MODEL --suite checklist:{imported.out} --out checklist-results/")
+    _show_imported(imported, "test", f"checklist:{imported.out} --out checklist-results/")
 
 
 @Panel(imports).shows(
@@ -219,11 +215,15 @@ def show_imported(imported: Imported) -> None:
 )
 def show_table(imported: Imported) -> None:
     """How many cases there are of each capability, and how to score on them."""
+    _show_imported(imported, "capability", f"jsonl:{imported.out}")
+
+
+def _show_imported(imported: Imported, head: str, suite: str) -> None:
     rows = [(name, f"{count:,}") for name, count in imported.cases.items()]
-    console.print(Table(("capability", "cases"), rows))
+    console.print(Table((head, "cases"), rows))
     total = sum(imported.cases.values())
     show(f"{total:,} cases written to {imported.out}; score with:")
-    show(f"s2lct score MODEL --suite jsonl:{imported.out}")
+    show(f"s2lct score MODEL --suite {suite}")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Commands made from functions: what these take, and what shows what they return."""
+"""Makes commands of functions: their parameters are the options, and a view shows the result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PUBLISHING = "Publish"
 
 @dataclass(frozen=True)
 class Panel:
-    """Commands of a command line that stand under a heading of its help; without, under none."""
+    """Commands that stand under one heading of the help, or under none."""
 
     app: typer.Typer
     heading: str | None = None
@@ -27,15 +27,15 @@ class Panel:
     def shows(
         self, function: Callable[..., Any], *lines: str, name: str | None = None
     ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-        """Make a function a command: what is decorated shows what it returns.
+        """Decorate the view of a command, which shows the function's result.
 
-        What is decorated takes that first. Keyword-only parameters of its own that the function
-        has too are handed over by name; others become options of the command alone.
+        The view takes the result first. Its keyword-only parameters get the values of the
+        function's parameters of these names; others become options of the command alone.
 
         Args:
-            function: does the work; its options become the command's.
-            lines: examples, shown at the end of the command's help.
-            name: of the command, where it is not the function's.
+            function: does the work; its parameters become the command's options.
+            lines: examples for the end of the command's help.
+            name: of the command; None for the function's.
         """
         return partial(self._add, function, lines, name or function.__name__.replace("_", "-"))
 
@@ -44,53 +44,53 @@ class Panel:
         function: Callable[..., Any],
         lines: tuple[str, ...],
         name: str,
-        show: Callable[..., None],
+        view: Callable[..., None],
     ) -> Callable[..., None]:
-        first = next(iter(inspect.signature(show).parameters))
-        show.__annotations__.pop(first, None)  # may be imported for type checkers alone
-        taken, shown = _parameters_of(function), _parameters_of(show)
-        del shown[first]
+        result_name = next(iter(inspect.signature(view).parameters))
+        view.__annotations__.pop(result_name, None)  # may be imported only for type checking
+        options, view_options = _parameters_of(function), _parameters_of(view)
+        del view_options[result_name]
 
         def run(**values: Any) -> None:
-            # An option that may be repeated and was not is None for typer, an empty list here.
-            given = {
-                name: taken[name].default if value is None else value
-                for name, value in values.items()
-                if name in taken
+            # A repeatable option that was not given is None for typer, and an empty list here.
+            arguments = {
+                option: options[option].default if value is None else value
+                for option, value in values.items()
+                if option in options
             }
             with warnings_shown():
                 with shown_bars(error_console):
-                    found = function(**given)
-                show(found, **{name: values[name] for name in shown})
+                    result = function(**arguments)
+                view(result, **{option: values[option] for option in view_options})
 
-        parameters = [*(taken | shown | taken).values()]
+        parameters = [*(options | view_options | options).values()]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        run.__annotations__ = {option.name: option.annotation for option in parameters}
         run.__doc__ = function.__doc__
         command = self.app.command(
             name, cls=OneCommand, rich_help_panel=self.heading, epilog=examples(*lines)
         )
         command(run)
-        return show
+        return view
 
 
 def examples(*lines: str) -> str:
-    """The end of a command's help: lines to copy."""
+    """Examples for the end of a command's help."""
     title = "Example:" if len(lines) == 1 else "Examples:"
     return "\n".join([title, *(f"$ {line}" for line in lines)])
 
 
 def _parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """A function's parameters as typer reads them, without what pydantic checks."""
-    written = inspect.unwrap(function)
-    written.__annotations__.pop("return", None)  # may be imported for type checkers alone
-    types, hints = get_type_hints(written), get_type_hints(written, include_extras=True)
+    """A function's parameters with typer's annotations alone, without pydantic's constraints."""
+    original = inspect.unwrap(function)
+    original.__annotations__.pop("return", None)  # may be imported only for type checking
+    types, hints = get_type_hints(original), get_type_hints(original, include_extras=True)
     parameters = {}
-    for name, each in inspect.signature(written).parameters.items():
+    for name, parameter in inspect.signature(original).parameters.items():
         infos = [*_infos(hints.get(name))]
-        kind = types.get(name, Any)
-        parameters[name] = each.replace(
-            kind=each.KEYWORD_ONLY, annotation=Annotated[kind, infos[-1]] if infos else kind
+        type_ = types.get(name, Any)
+        parameters[name] = parameter.replace(
+            kind=parameter.KEYWORD_ONLY, annotation=Annotated[type_, infos[-1]] if infos else type_
         )
     return parameters
 

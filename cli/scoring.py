@@ -32,7 +32,7 @@ SCORING = Panel(app, "Score models")
     name="score",
 )
 def show_scores(scores: score_models.Scores, *, format: Format = "table") -> None:
-    """Figures side by side, and where they were written."""
+    """Figures of the models, and the files that hold them."""
     write = note if format == "json" else console.print
     if format == "json":
         show_json(scores.as_json())
@@ -48,12 +48,13 @@ def show_scores(scores: score_models.Scores, *, format: Format = "table") -> Non
                 f"{result.model.name}: predictions of {file.file}, {result.model.label_rule}. "
                 "Nobody can score them again, and no leaderboard takes them."
             )
-        if (of := result.model.endpoint) is not None:
-            days = " to ".join(dict.fromkeys((of.first_day, of.last_day)))
+        if (endpoint := result.model.endpoint) is not None:
+            days = " to ".join(dict.fromkeys((endpoint.first_day, endpoint.last_day)))
             write(
-                f"{result.model.name} at {of.url}, which calls it {of.model_reported or '?'}: "
-                f"{of.requests:,} answers of {days}, {of.prompt_tokens:,} tokens read, "
-                f"{of.completion_tokens:,} written. It cannot be scored again."
+                f"{result.model.name} at {endpoint.url}, which calls it "
+                f"{endpoint.model_reported or '?'}: "
+                f"{endpoint.requests:,} answers of {days}, {endpoint.prompt_tokens:,} tokens read, "
+                f"{endpoint.completion_tokens:,} written. It cannot be scored again."
             )
     if scores.failed:
         raise ScoringError(
@@ -91,7 +92,7 @@ def show_report(results: list[Result]) -> None:
 
 
 def show_results(results: Sequence[Result]) -> None:
-    """Tables of results on one suite, and warnings of models that hardly read the cases."""
+    """Tables of results on one suite, and warnings of models that mostly give one answer."""
     from s2lct.leaderboard.results.shown_names import ShownNames
     from s2lct.leaderboard.site.report import one_label_warning, results_tables
 
@@ -108,7 +109,7 @@ def show_results(results: Sequence[Result]) -> None:
 def show_comparison(
     compared: holding.Compared, *, first: Path, second: Path, format: Format = "table"
 ) -> None:
-    """A table of differences, and on what cases they rest."""
+    """A table of differences, and the cases that they are computed on."""
     from s2lct.leaderboard.results.shown_names import ShownNames
     from s2lct.leaderboard.site.report import comparison_tables
 
@@ -135,7 +136,7 @@ def show_comparison(
     "s2lct gate results/new.json --no-worse-than main.json",
 )
 def show_gate(gate: holding.Gate, *, format: Format = "table") -> None:
-    """A row a check; the exit status is 1 where one fails."""
+    """A row for each check; the exit status is 1 if one fails."""
     from s2lct.leaderboard.site.report import gate_table
 
     if format == "json":

@@ -1,7 +1,7 @@
-"""A client of OpenAI-compatible servers: what it is sent ends, and its key stands nowhere.
+"""A client of OpenAI-compatible servers that no server can stall, flood or make leak its key.
 
-A response ends in time, headers included, and in bytes; packed ones stay packed. No redirect is
-followed, and nothing of the environment is sent but a key that was named.
+Responses are limited in time, headers included, and in bytes. Compressed ones are refused and
+redirects are not followed. Nothing of the environment is sent but the key that the user named.
 """
 
 from __future__ import annotations
@@ -25,39 +25,38 @@ from s2lct.hub_calls import without_token
 from s2lct.plain_text import plain
 
 SECONDS = 120.0
-"""Most that a response may take, from the first byte sent to the last received."""
-MOST_BYTES = 4 << 20
-"""Of a response: an answer has a few hundred."""
-MOST_CHARACTERS = 100_000
-"""Of an answer's text, of which the rest is cut."""
+"""The time limit of a response, from the first byte sent to the last received."""
+MAX_RESPONSE_BYTES = 4 << 20
+MAX_ANSWER_CHARACTERS = 100_000
+"""Longer answers are cut."""
 RETRIES, FIRST_RETRIES = 7, 2
-"""How often a question is asked again; the first one, which shows whether there is a server."""
+"""Retries of a question, and of the first one, which shows whether there is a server."""
 FIRST_DELAY, LONGEST_DELAY, LONGEST_DELAY_ASKED_FOR = 0.5, 8.0, 60.0
-_RETRIED = (408, 409, 429)
-_REPLACED = {"max_tokens": "max_completion_tokens", "temperature": "", "seed": ""}
-"""What a server may refuse to take, and what it takes instead."""
-_SHORTEST_KEY = 8
-"""A shorter one is no secret, and may be a word of an answer."""
-_SHOWN = 200
+_RETRIED_STATUSES = (408, 409, 429)
+_REPLACED_OPTIONS = {"max_tokens": "max_completion_tokens", "temperature": "", "seed": ""}
+"""Options that a server may refuse, and the option to send instead; empty for none."""
+_MIN_KEY_CHARACTERS = 8
+"""A shorter key is no secret, and may be a word of an answer."""
+_MAX_SHOWN = 200
 _ADDRESS = re.compile(r"https?://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?(?:/[\w.~%:+/-]*)?", re.A)
 _KEY = re.compile(r"[!-~]*")
 _Result = TypeVar("_Result")
 
 
 class ChatServerError(Exception):
-    """A server did not answer as a chat model does; the message says why, without the key."""
+    """A server gave no answer of a chat model; the message says why, without the key."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatAnswer:
-    """What a chat model wrote.
+    """An answer of a chat model.
 
     Attributes:
-        text: its words, the key of the request left out.
-        finish: why it ended, as OpenAI's API calls it: ``stop``, ``length``, ``content_filter``.
-        refusal: what the server has as the words of a refusal.
-        model: what the server calls the model that answered.
-        system_fingerprint: what the server calls the system that the model runs on.
+        text: of the answer, without the key.
+        finish: why it ended: ``stop``, ``length`` or ``content_filter``.
+        refusal: the text of a refusal; empty for none.
+        model: the server's name of the model.
+        system_fingerprint: the server's name of its system.
         prompt_tokens, completion_tokens: of the question and of the answer.
     """
 
@@ -77,21 +76,20 @@ class _Response(NamedTuple):
 
 
 class ChatClient:
-    """A chat model of a server, which is asked a question at a time; for several threads.
+    """A chat model behind a server; may be used by several threads.
 
     Args:
-        url: of the server, mostly up to ``/v1``.
-        model: what the server knows it by.
-        options: of every request, such as ``temperature``; those that the server refuses to take
-            are left out of them, or replaced.
+        url: of the server, mostly ending in ``/v1``.
+        model: its name on the server.
+        options: of every request, such as ``temperature``; those that the server refuses are
+            dropped or replaced.
         key: of the server; empty for none.
-        seconds: most that a response may take.
-        most_bytes: most that a response may have.
-        retries: how often a question is asked again where the server is busy or the connection
-            breaks.
+        seconds: the time limit of a response.
+        most_bytes: the size limit of a response.
+        retries: how often a question is asked again if the server is busy or the connection breaks.
 
     Raises:
-        OptionError: the address is none, or the key cannot be one; it shows neither.
+        OptionError: the address or the key is invalid; the message shows neither.
     """
 
     def __init__(
@@ -102,7 +100,7 @@ class ChatClient:
         key: str = "",
         *,
         seconds: float = SECONDS,
-        most_bytes: int = MOST_BYTES,
+        most_bytes: int = MAX_RESPONSE_BYTES,
         retries: int = RETRIES,
     ) -> None:
         import httpx
@@ -137,7 +135,7 @@ class ChatClient:
         """The answer to a question.
 
         Raises:
-            ChatServerError: the server refuses it, or does not answer however often it is asked.
+            ChatServerError: the server refuses the question, or does not answer it.
         """
         options = self.options  # another thread may replace them meanwhile
         while True:
@@ -148,22 +146,22 @@ class ChatClient:
                 self._has_answered = True
                 return answer
             fault = self._fault_in(response)
-            name = next((n for n in _REPLACED if re.search(rf"\b{n}\b", fault)), None)
+            name = next((n for n in _REPLACED_OPTIONS if re.search(rf"\b{n}\b", fault)), None)
             if response.status != 400 or name not in options:
                 raise ChatServerError(self.shown(fault))
-            replaced = {_REPLACED[name]: options[name]} if _REPLACED[name] else {}
+            replaced = {_REPLACED_OPTIONS[name]: options[name]} if _REPLACED_OPTIONS[name] else {}
             options = {n: value for n, value in options.items() if n != name} | replaced
             self.options = options
 
-    def shown(self, said: object) -> str:
-        """Words of a server on one line; it may echo the key that it was sent."""
-        return plain(without_token(self._without_key(str(said))), _SHOWN)
+    def shown(self, message: object) -> str:
+        """A server's message on one line, without the key that it may repeat."""
+        return plain(without_token(self._without_key(str(message))), _MAX_SHOWN)
 
     def _without_key(self, text: str) -> str:
-        return text.replace(self._key, "…") if len(self._key) >= _SHORTEST_KEY else text
+        return text.replace(self._key, "…") if len(self._key) >= _MIN_KEY_CHARACTERS else text
 
     def _response(self, body: bytes) -> _Response:
-        """What the server sends, after as many tries as it takes."""
+        """The server's response, after retries."""
         retries = self._retries if self._has_answered else min(self._retries, FIRST_RETRIES)
         for retry in range(retries + 1):
             response, problem = None, ""
@@ -177,7 +175,9 @@ class ChatClient:
                 raise
             except Exception as error:  # whatever the HTTP library raises
                 problem = self.shown(f"{type(error).__name__}: {error}")
-            if response is not None and not (response.status in _RETRIED or response.status >= 500):
+            if response is not None and not (
+                response.status in _RETRIED_STATUSES or response.status >= 500
+            ):
                 return response
             if retry == retries:
                 break
@@ -203,8 +203,8 @@ class ChatClient:
             await response.aclose()
 
     def _fault_in(self, response: _Response) -> str:
-        """Status and words of a response that is none to the question."""
-        text = response.content[: 10 * _SHOWN].decode("utf-8", "replace")
+        """Status and message of an error response."""
+        text = response.content[: 10 * _MAX_SHOWN].decode("utf-8", "replace")
         try:
             error = json.loads(response.content)["error"]
             text = f"{error['message']} {error.get('param') or ''}" if "message" in error else error
@@ -218,9 +218,9 @@ class ChatClient:
             choice, usage = data["choices"][0], data.get("usage") or {}
             message = choice["message"]
             return ChatAnswer(
-                text=self._words(message.get("content"))[:MOST_CHARACTERS],
-                finish=self._words(choice.get("finish_reason"))[:_SHOWN] or "stop",
-                refusal=self._words(message.get("refusal"))[:MOST_CHARACTERS],
+                text=self._words(message.get("content"))[:MAX_ANSWER_CHARACTERS],
+                finish=self._words(choice.get("finish_reason"))[:_MAX_SHOWN] or "stop",
+                refusal=self._words(message.get("refusal"))[:MAX_ANSWER_CHARACTERS],
                 model=self.shown(self._words(data.get("model"))),
                 system_fingerprint=self.shown(self._words(data.get("system_fingerprint"))),
                 prompt_tokens=_count(usage.get("prompt_tokens")),
@@ -230,7 +230,7 @@ class ChatClient:
             raise ChatServerError("it sends no answer of a chat model") from None
 
     def _words(self, value: object) -> str:
-        """Words of an answer, such as every file takes; a TypeError for anything else."""
+        """A text of an answer, without key and surrogates; a TypeError if it is none."""
         if value is not None and not isinstance(value, str):
             raise TypeError(f"no text: {type(value).__name__}")
         encoded = (value or "").encode("utf-8", "surrogatepass")
@@ -238,16 +238,16 @@ class ChatClient:
 
 
 def key_in(variable: str) -> str:
-    """The key that a variable of the environment holds; empty where it holds none."""
+    """The key in an environment variable; empty if there is none."""
     return os.environ.get(variable, "").strip()
 
 
 def address_of(url: str) -> str:
-    """An address of a server in its one spelling.
+    """The normalised address of a server.
 
     Raises:
-        ValueError: it is none, or has more than a host and a path, such as a password; it is not
-            repeated.
+        ValueError: it is invalid, or has more than host and path, such as a password; the message
+            does not repeat it.
     """
     try:
         parts = urlsplit(url)
@@ -277,7 +277,7 @@ def _count(value: object) -> int:
 
 
 def _delay(retry: int, headers: Mapping[str, str]) -> float:
-    """Seconds to wait before a question is asked again: as many as a server says, within reason."""
+    """Seconds before the next try: what the server asks for, within limits, or more each time."""
     usual = min(FIRST_DELAY * 2.0**retry, LONGEST_DELAY)
     try:
         asked_for = float(headers.get("retry-after", ""))
@@ -290,7 +290,7 @@ def _delay(retry: int, headers: Mapping[str, str]) -> float:
 
 @cache
 def _loop() -> asyncio.AbstractEventLoop:
-    """A loop in a thread of its own, in which requests can be ended at any time."""
+    """An event loop in a background thread, in which requests can be cancelled at any time."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="s2lct chat client", daemon=True).start()
     return loop

@@ -1,9 +1,8 @@
-"""The labels of sentiment, and what written ones mean.
+"""The labels of sentiment, and what a written label means.
 
-What a written label means is decided here alone, for corpora, suites, predictions, label maps and
-the classes of models: words and stars mean what they say, and a bare number means nothing by
-itself. It does where 0, 1 and 2 all stand in a column of labels, in the order of `LABELS`, and
-where the column is called as in `STAR_COLUMNS` and counts 1 to 5 stars.
+It means the same in corpora, suites, predictions, label maps and the classes of models. Words and
+stars mean what they say. A bare number has a meaning only in a column that holds all of 0, 1 and 2,
+which are `LABELS`, or in one of the `STAR_COLUMNS` that holds 1 to 5 stars.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ else:
     Label = Literal[LABELS]  # what pydantic checks
 
 NEUTRAL_BAND = (1 / 3, 2 / 3)
-"""A model without a neutral class says neutral where p(positive) lies strictly within, as in
+"""A model without a neutral class is neutral where p(positive) is strictly between these, as in
 CheckList (Ribeiro et al. 2020, sentiment notebook)."""
 COLUMNS = {
     2: (NEGATIVE, POSITIVE),
     3: (NEGATIVE, NEUTRAL, POSITIVE),
     5: (NEGATIVE, NEGATIVE, NEUTRAL, POSITIVE, POSITIVE),
 }
-"""By number of columns the labels that they are for, where nothing names them."""
+"""The labels of unnamed classes, by the number of classes."""
 STAR_COLUMNS = ("stars", "star_rating", "rating")
-"""Columns whose bare numbers are stars, if all are from 1 to 5 and one is 4 or more."""
+"""Columns whose numbers are stars, if all are from 1 to 5 and one is 4 or more."""
 _IN_WORDS = re.compile(
     r"(?:(?:very|strong|strongly|extremely|slightly|somewhat) )?"
     r"(?:(negative|neg|bad)|(positive|pos|good))|(neutral|neu)"
@@ -47,8 +46,8 @@ _STAR_SIGNS = re.compile(r"([★⭐]{1,5})[☆]*")
 _STAR_WORDS = {"one": 1.0, "two": 2.0, "three": 3.0, "four": 4.0, "five": 5.0}
 _WHOLE_NUMBER = re.compile(r"([+-]?\d{1,15})\.0+")
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
-_NO_VALUE = ("nan", "NaT", "<NA>")
-"""What pandas has in a cell that is empty, as text."""
+_MISSING_VALUES = ("nan", "NaT", "<NA>")
+"""Empty cells of pandas, as text."""
 _MAX_LISTED = 5
 KNOWN_MODELS = {
     "textattack/bert-base-uncased-SST-2": COLUMNS[2],
@@ -59,25 +58,25 @@ KNOWN_MODELS = {
     "distilbert/distilbert-base-uncased-finetuned-sst-2-english": COLUMNS[2],
     "cardiffnlp/twitter-roberta-base-sentiment": COLUMNS[3],
 }
-"""What the classes of models mean whose cards say so and whose names do not."""
+"""The meaning of models' classes that only their cards explain."""
 
 
 def plain_name(written: str) -> str:
-    """A written label in lower case, with a space in place of ``-`` and ``_``."""
+    """A written label in lower case, with spaces for ``-`` and ``_``."""
     return re.sub(r"[\s_-]+", " ", written.strip().lower())
 
 
 def written_label(cell: object) -> str:
-    """A cell of a table as the label that is written in it: 1.0 is ``1``, an empty one ``""``."""
+    """The label in a cell of a table; ``1`` for 1.0, empty for an empty cell."""
     text = str(cell).strip()
-    if cell is None or (text in _NO_VALUE and not isinstance(cell, str)):
+    if cell is None or (text in _MISSING_VALUES and not isinstance(cell, str)):
         return ""
     whole = _WHOLE_NUMBER.fullmatch(text)
     return whole[1] if whole else text
 
 
 def meaning_of(written: str) -> int | None:
-    """The label that a written one means by itself, in words or stars; None for anything else."""
+    """The label id of a written label in words or stars; None for any other."""
     name = plain_name(written) if written.strip()[:1] not in ("-", "+") else ""
     if match := _IN_WORDS.fullmatch(name):
         return (NEGATIVE, POSITIVE, NEUTRAL)[(match.lastindex or 1) - 1]
@@ -100,23 +99,20 @@ def _label_of_stars(count: float) -> int | None:
 def meanings_of_labels(
     labels: Iterable[str], column: str | None, label_map: Mapping[str, str] | None = None
 ) -> dict[str, int | None]:
-    """What each of the labels of a column means, as the number of a label.
+    """The meaning of each label of a column, as a label id; None for labels without a meaning.
 
     Args:
-        labels: every label of the column, as `written_label` gives it.
-        column: its name; None where they stand in none, so that no number is understood.
-        label_map: what the user says of them, as `check_label_map` gives it; it comes first, and
-            with it no number is understood that it does not name.
-
-    Returns:
-        For each label its meaning, or None where nothing says it.
+        labels: all labels of the column, as `written_label` gives them.
+        column: its name; None if they stand in no column, so that numbers have no meaning.
+        label_map: the user's meanings, as `check_label_map` gives them; they take precedence, and
+            numbers that they do not name have no meaning.
     """
     mapped = {plain_name(name): LABELS.index(label) for name, label in (label_map or {}).items()}
     exact = {name: LABELS.index(label) for name, label in (label_map or {}).items()}
     meanings: dict[str, int | None] = {}
     for label in dict.fromkeys(labels):
-        said = (exact.get(label), mapped.get(plain_name(label)), meaning_of(label))
-        meanings[label] = next((meaning for meaning in said if meaning is not None), None)
+        candidates = (exact.get(label), mapped.get(plain_name(label)), meaning_of(label))
+        meanings[label] = next((id for id in candidates if id is not None), None)
     if column is None or label_map:
         return meanings
     if column.strip().lower() in STAR_COLUMNS:
@@ -139,17 +135,17 @@ def read_labels(
     error: type[S2lctError] = ScoringError,
     hint: str = "say it with --label-map, such as --label-map {}",
 ) -> dict[str, int]:
-    """What each of the labels of a column means; see `meanings_of_labels`.
+    """The meaning of each label of a column; see `meanings_of_labels`.
 
     Args:
-        places: every label, and where it stands first: a file and a row.
-        column: its name; None where they stand in none.
-        label_map: what the user says of them.
-        error: what is raised.
-        hint: how the user says what they mean, with ``{}`` for an example of a label map.
+        places: all labels, each with the file and row where it stands first.
+        column: its name; None if they stand in no column.
+        label_map: the user's meanings.
+        error: the class of the error.
+        hint: how the user says what labels mean, with ``{}`` for an example of a label map.
 
     Raises:
-        S2lctError: nothing says what one of them means, or ``label_map`` is of other labels.
+        S2lctError: a label has no meaning, or ``label_map`` names none of the labels.
     """
     meanings = meanings_of_labels(places, column, label_map)
     named = {plain_name(name) for name in label_map or ()}
@@ -174,7 +170,7 @@ def _listed(labels: Collection[str]) -> str:
 
 
 def example_map(labels: Iterable[str]) -> str:
-    """A label map of such labels to change and copy, as it is written on the command line."""
+    """A label map of these labels as the user would write it on the command line."""
     distinct = sorted(set(labels))
     if all(map(_NUMBER.fullmatch, distinct)):
         distinct.sort(key=float)
@@ -191,14 +187,14 @@ def example_map(labels: Iterable[str]) -> str:
 
 
 def check_label_map(label_map: str | Mapping[Any, Any] | None) -> dict[str, str] | None:
-    """What labels or classes mean, with every meaning by its name; no model is asked.
+    """A label map from written labels or classes to names in `LABELS`; None for None.
 
     Args:
-        label_map: from the name or number of a label or class to what it means, in words; or
-            ``LABEL_0=negative,LABEL_1=positive`` as on the command line. None for none.
+        label_map: from labels or classes, by name or number, to their meanings in words; or
+            ``LABEL_0=negative,LABEL_1=positive`` as on the command line.
 
     Raises:
-        ScoringError: it is no map, empty, names a label twice or gives one no meaning.
+        ScoringError: it is no map, is empty, names a label twice or gives one no meaning.
     """
     if label_map is None:
         return None
@@ -219,5 +215,5 @@ def check_label_map(label_map: str | Mapping[Any, Any] | None) -> dict[str, str]
 
 
 def is_integer(value: Any) -> bool:
-    """Whether it is an integer of whatever library, and no boolean."""
+    """Whether a value is an integer of any library, and no boolean."""
     return not isinstance(value, bool) and isinstance(value, Integral)

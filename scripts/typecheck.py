@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("analysis", "builder", "cards", "cli", "dataset_script", "leaderboard", "suite")
+FOLDERS = sorted({path.parent.name for path in ROOT.glob("*/py.typed")} - {"core"})
 SCRIPTS = ("scripts", "papers")
 """Folders of scripts, which are no package."""
 

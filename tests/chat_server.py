@@ -1,6 +1,7 @@
-"""Small servers that speak OpenAI's API to the real clients.
+"""A server that speaks OpenAI's API to the real client, in a thread of this process.
 
-One reads texts by a rule, as curation asks; one names the sentiment of a text, and fails on demand.
+`ChatServer` annotates texts by a rule, as curation asks; `SentimentServer` names the sentiment of
+a text, and fails on demand.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ import re
 import socket
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
 
 _LINE = re.compile(r"^(\d+) (?:\[(.*?)\] )?(.+)$", re.MULTILINE)
 Rule = Callable[[str, str, str], str]
@@ -31,51 +32,6 @@ class Asked:
     temperature: float
     texts: tuple[tuple[str, str], ...]
     authorization: str
-
-
-class _Server(ABC):
-    """A server in a thread of this process, which answers chats as ``respond`` does."""
-
-    def __init__(self) -> None:
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True
-
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                with suppress(ConnectionError):
-                    if self.path == "/v1/chat/completions":
-                        server.respond(self, body)
-                    else:
-                        send(self, 404, b"{}", {})
-                        self.wfile.write(b"{}")
-
-            def log_message(self, *given: Any) -> None:
-                pass
-
-        class Server(ThreadingHTTPServer):
-            daemon_threads = True
-            request_queue_size = 64
-
-            def handle_error(self, *given: Any) -> None:
-                pass  # a client that was killed
-
-        self._http = Server(("127.0.0.1", 0), Handler)
-        self.base_url = f"http://127.0.0.1:{self._http.server_address[1]}/v1"
-
-    @abstractmethod
-    def respond(self, request: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
-        """Answer a request."""
-
-    def __enter__(self) -> Any:
-        threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True).start()
-        return self
-
-    def __exit__(self, *given: object) -> None:
-        self._http.shutdown()
-        self._http.server_close()
 
 
 def completion(
@@ -96,17 +52,7 @@ def completion(
     }  # fmt: skip
 
 
-def send(
-    request: BaseHTTPRequestHandler, status: int, content: bytes, headers: Mapping[str, str]
-) -> None:
-    request.send_response(status)
-    usual = {"Content-Type": "application/json", "Content-Length": str(len(content))}
-    for name, value in {**usual, **headers}.items():
-        request.send_header(name, value)
-    request.end_headers()
-
-
-class ChatServer(_Server):
+class ChatServer(HTTPServer):  # type: ignore[misc]
     """Language models that annotate.
 
     Attributes:
@@ -116,16 +62,19 @@ class ChatServer(_Server):
     """
 
     def __init__(self, rule: Rule) -> None:
-        super().__init__()
+        super().__init__(host="127.0.0.1", threaded=True)
+        self.expect_request("/v1/chat/completions").respond_with_handler(self.respond)
         self.rule = rule
         self.asked: list[Asked] = []
         self.before_answer: Callable[[Asked], tuple[int, str] | None] = lambda asked: None
 
-    def respond(self, request: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
-        status, answer = self.answer(body, request.headers.get("Authorization", ""))
-        content = json.dumps(answer).encode()
-        send(request, status, content, {})
-        request.wfile.write(content)
+    @property
+    def base_url(self) -> str:
+        return str(self.url_for("/v1"))
+
+    def respond(self, request: Request) -> Response:
+        status, answer = self.answer(request.json, request.headers.get("Authorization", ""))
+        return _json_response(answer, status)
 
     def answer(self, body: dict[str, Any], authorization: str) -> tuple[int, dict[str, Any]]:
         question = body["messages"][0]["content"].rpartition("nothing else.\n\n")[2]
@@ -135,10 +84,12 @@ class ChatServer(_Server):
         self.asked.append(asked)
         if (instead := self.before_answer(asked)) is not None:
             return instead[0], {"error": instead[1]}
-        content = "\n".join(
-            f"{number} {self.rule(asked.model, about, text)}" for number, about, text in lines
-        )
-        return 200, completion(asked.model, content)
+        answers = (f"{n} {self.rule(asked.model, about, text)}" for n, about, text in lines)
+        return 200, completion(asked.model, "\n".join(answers))
+
+
+def _json_response(content: object, status: int) -> Response:
+    return Response(json.dumps(content), status, content_type="application/json")
 
 
 @dataclass(frozen=True)
@@ -170,7 +121,7 @@ class Reply:
     drips: float = 0.0
 
 
-class SentimentServer(_Server):
+class SentimentServer(ChatServer):
     """A chat model that is asked one text at a time.
 
     Attributes:
@@ -185,7 +136,7 @@ class SentimentServer(_Server):
     model_reported = "tiny-chat-2026-11-01"
 
     def __init__(self, reply: Callable[[str, int], Reply]) -> None:
-        super().__init__()
+        super().__init__(lambda *_: "")
         self.reply = reply
         self.requests, self.answered = Counter[str](), Counter[str]()
         self.bodies: list[dict[str, Any]] = []
@@ -193,9 +144,9 @@ class SentimentServer(_Server):
         self.most_at_once = self._at_once = 0
         self._lock = threading.Lock()
 
-    def respond(self, request: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+    def respond(self, request: Request) -> Response:
+        body, authorization = request.json, request.headers.get("Authorization", "")
         text = body["messages"][-1]["content"].removeprefix("Sentiment of: ")
-        authorization = request.headers.get("Authorization", "")
         with self._lock:
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
@@ -211,27 +162,33 @@ class SentimentServer(_Server):
             # Before the answer: who has it may send the next request.
             with self._lock:
                 self._at_once -= 1
+        connection: socket.socket = request.environ["werkzeug.socket"]
         if reply.cut == "before":
-            request.close_connection = True
-            with suppress(OSError):
-                request.connection.shutdown(socket.SHUT_RDWR)
-            return
+            connection.shutdown(socket.SHUT_RDWR)
         # Servers of all kinds repeat what they were sent.
         told = f"{reply.status} for {body['model']} ({authorization})"
         answer: dict[str, Any] = {"error": {"message": told, "type": "error"}}
         if reply.status == 200:
             answer = completion(self.model_reported, reply.text, text, reply.refusal) | reply.more
-        content = reply.body if reply.body is not None else json.dumps(answer).encode()
-        without_end = {"Content-Length": str(1 << 40)} if reply.drips else {}
-        send(request, reply.status, content, {**reply.headers, **without_end})
-        while reply.drips:
-            request.wfile.write(b" " * (1 << 16 if reply.drips < 0.001 else 1))
-            time.sleep(reply.drips)
-        if reply.cut == "within":
-            request.wfile.write(content[: len(content) // 2])
-            request.close_connection = True
-            return
-        request.wfile.write(content)
-        if reply.status == 200:
+        response = _json_response(answer, reply.status)
+        if reply.body is not None:
+            response.set_data(reply.body)
+        response.headers.extend(reply.headers)
+        if reply.status == 200 and not (reply.cut or reply.drips):
             with self._lock:
                 self.answered[text] += 1
+        if reply.cut == "within" or reply.drips:
+            content = response.get_data()
+            length = str(1 << 40 if reply.drips else len(content))
+            response.response = _broken(content, reply.drips, connection)
+            response.headers["Content-Length"] = length
+        return response
+
+
+def _broken(content: bytes, drips: float, connection: socket.socket) -> Iterator[bytes]:
+    """Half of an answer, or spaces without end."""
+    while drips:
+        yield b" " * (1 << 16 if drips < 0.001 else 1)
+        time.sleep(drips)
+    yield content[: len(content) // 2]
+    connection.shutdown(socket.SHUT_RDWR)

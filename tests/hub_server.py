@@ -13,15 +13,16 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 import yaml
+from pytest_httpserver import HTTPServer
+from werkzeug import Request as HttpRequest
+from werkzeug import Response
 
 Json = dict[str, Any]
 Tree = Mapping[str, bytes]
@@ -188,14 +189,7 @@ class Fault:
     echoes: bool = False
 
 
-@dataclass(frozen=True)
-class _Answer:
-    status: int = 200
-    body: Any = None
-    headers: dict[str, str] = field(default_factory=dict)
-
-
-class HubServer:
+class HubServer(HTTPServer):  # type: ignore[misc]
     """The Hub, running in a thread of this process.
 
     Attributes:
@@ -209,20 +203,34 @@ class HubServer:
         self.requests: list[Request] = []
         self.lock = threading.RLock()
         self._faults: list[Fault] = []
-        handler = type("Handler", (_Handler,), {"hub": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
+        super().__init__(host="127.0.0.1", threaded=True)
+        self.expect_request(re.compile(".*")).respond_with_handler(self._handle)
 
-    def __enter__(self) -> HubServer:
-        self._thread.start()
-        return self
+    @property
+    def endpoint(self) -> str:
+        return f"http://{self.host}:{self.port}"
 
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+    def _handle(self, request: HttpRequest) -> Response:
+        fault, answer = self.take_fault(request.path), Response()
+        if fault is None or fault.after_handling:
+            with self.lock:
+                try:
+                    answer = _Exchange(self, request).answer()
+                except HubError as error:
+                    answer = _error_response(error)
+        if fault is not None:
+            code = "RepoNotFound" if fault.status == 404 else ""
+            token = request.headers.get("Authorization") if fault.echoes else ""
+            message = f"The test asked for {fault.status} {token}"
+            answer = _error_response(HubError(fault.status or 500, message, code))
+            if fault.retry_after is not None:
+                answer.headers["Retry-After"] = str(fault.retry_after)
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        status = answer.status_code if fault is None or fault.status else 0
+        self.requests.append(Request(request.method, request.path, headers, status))
+        if not status:
+            request.environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
+        return answer
 
     def fail_next(self, status: int, path: str = "", times: int | None = 1, **how: Any) -> None:
         """Answer requests whose path matches with an error; see `Fault`.
@@ -275,73 +283,28 @@ class HubServer:
         return None
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    hub: HubServer
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-    def _handle(self) -> None:
-        # Always all of it, or the kept-alive connection breaks.
-        raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        path = urlsplit(self.path).path
-        fault, answer = self.hub.take_fault(path), _Answer()
-        if fault is None or fault.after_handling:
-            with self.hub.lock:
-                try:
-                    answer = _Exchange(self.hub, self, raw).answer()
-                except HubError as error:
-                    answer = _error_answer(error)
-        if fault is not None:
-            code = "RepoNotFound" if fault.status == 404 else ""
-            token = self.headers.get("Authorization") if fault.echoes else ""
-            message = f"The test asked for {fault.status} {token}"
-            answer = _error_answer(HubError(fault.status, message, code), fault.retry_after)
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        self.hub.requests.append(Request(self.command, unquote(path), headers, answer.status))
-        if not answer.status:
-            self.close_connection = True
-            with suppress(OSError):
-                self.connection.shutdown(socket.SHUT_RDWR)
-            return
-        self._send(answer)
-
-    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _handle  # noqa: N815
-
-    def _send(self, answer: _Answer) -> None:
-        body = answer.body
-        headers = {"Content-Type": "application/octet-stream"}
-        if not isinstance(body, bytes):
-            body = json.dumps(body).encode()
-            headers = {"Content-Type": "application/json"}
-        headers |= {"Content-Length": str(len(body))} | answer.headers
-        with suppress(BrokenPipeError, ConnectionResetError):
-            self.send_response(answer.status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(body)
+def _response(body: Any, headers: Mapping[str, str] | None = None) -> Response:
+    if isinstance(body, bytes):
+        return Response(body, headers=headers, content_type="application/octet-stream")
+    return Response(json.dumps(body), headers=headers, content_type="application/json")
 
 
-def _error_answer(error: HubError, retry_after: int | None = None) -> _Answer:
+def _error_response(error: HubError) -> Response:
     headers = {"X-Error-Message": error.message, "X-Error-Code": error.code}
-    if retry_after is not None:
-        headers["Retry-After"] = str(retry_after)
-    return _Answer(error.status, {"error": error.message}, headers)
+    response = _response({"error": error.message}, headers)
+    response.status_code = error.status
+    return response
 
 
 class _Exchange:
     """One request, and what is answered."""
 
-    def __init__(self, hub: HubServer, handler: BaseHTTPRequestHandler, raw: bytes) -> None:
-        url = urlsplit(handler.path)
-        self.hub, self.raw, self.headers = hub, raw, handler.headers
-        self.method, self.path = handler.command, url.path
-        self.query = dict(parse_qsl(url.query))
+    def __init__(self, hub: HubServer, request: HttpRequest) -> None:
+        self.hub, self.raw, self.headers = hub, request.get_data(), request.headers
+        self.method, self.path = request.method, urlsplit(request.environ["RAW_URI"]).path
+        self.query = request.args.to_dict()
 
-    def answer(self) -> _Answer:
+    def answer(self) -> Response:
         for methods, pattern, respond in _ROUTES:
             if self.method in methods.split() and (match := pattern.fullmatch(self.path)):
                 found = {name: unquote(value or "") for name, value in match.groupdict().items()}
@@ -378,23 +341,23 @@ class _Exchange:
         prefix = "" if repo.kind == "models" else f"{repo.kind}/"
         return f"{self.hub.endpoint}/{prefix}{repo.id}"
 
-    def validate_yaml(self) -> _Answer:
+    def validate_yaml(self) -> Response:
         front_matter(self.json()["content"])
-        return _Answer(body={"errors": [], "warnings": []})
+        return _response({"errors": [], "warnings": []})
 
-    def create_repo(self) -> _Answer:
+    def create_repo(self) -> Response:
         wanted = self.json()
         account = self.account()
         id = f"{wanted.get('organization') or (account and account.name)}/{wanted['name']}"
         self.check_writer(id)
         kind = KINDS[wanted.get("type") or "model"]
         repo = self.hub.repos[kind, id] = Repo(kind, id)
-        return _Answer(body={"url": self.web_url(repo), "name": id, "id": id})
+        return _response({"url": self.web_url(repo), "name": id, "id": id})
 
-    def repo_info(self, repo: Repo, revision: str = "main") -> _Answer:
-        return _Answer(body=repo.described(revision))
+    def repo_info(self, repo: Repo, revision: str = "main") -> Response:
+        return _response(repo.described(revision))
 
-    def preupload(self, repo: Repo, revision: str) -> _Answer:
+    def preupload(self, repo: Repo, revision: str) -> Response:
         self.check_writer(repo.id, proposes=self.proposes)
         tree = repo.commit_at(revision).tree
         names = [file["path"] for file in self.json()["files"]]
@@ -403,13 +366,13 @@ class _Exchange:
             | {"oid": git_oid(tree[name]) if name in tree else None}
             for name in names
         ]
-        return _Answer(body={"files": files})
+        return _response({"files": files})
 
     @property
     def proposes(self) -> bool:
         return _is_true(self.query.get("create_pr"))
 
-    def commit(self, repo: Repo, revision: str) -> _Answer:
+    def commit(self, repo: Repo, revision: str) -> Response:
         self.check_writer(repo.id, proposes=self.proposes)
         header, *operations = (json.loads(line) for line in self.raw.splitlines() if line.strip())
         parent = repo.commit_at(revision)
@@ -431,15 +394,15 @@ class _Exchange:
             told["pullRequestUrl"] = f"{url}/discussions/{number}"
         else:
             repo.branches[revision] = id
-        return _Answer(body=told | {"hookOutput": ""})
+        return _response(told | {"hookOutput": ""})
 
-    def create_tag(self, repo: Repo, revision: str) -> _Answer:
+    def create_tag(self, repo: Repo, revision: str) -> Response:
         self.check_writer(repo.id)
         name = self.json()["tag"]
         repo.tags[name] = repo.commit_at(revision or "main").id
-        return _Answer(body={})
+        return _response({})
 
-    def list_refs(self, repo: Repo) -> _Answer:
+    def list_refs(self, repo: Repo) -> Response:
         def told(refs: dict[str, str], prefix: str) -> list[Json]:
             return [
                 {"name": name, "ref": f"{prefix}{name}", "targetCommit": commit}
@@ -447,13 +410,13 @@ class _Exchange:
             ]
 
         branches, tags = told(repo.branches, "refs/heads/"), told(repo.tags, "refs/tags/")
-        return _Answer(body={"branches": branches, "tags": tags, "converts": []})
+        return _response({"branches": branches, "tags": tags, "converts": []})
 
-    def history(self, repo: Repo, revision: str) -> _Answer:
+    def history(self, repo: Repo, revision: str) -> Response:
         about = {"title": "", "message": "", "date": "2026-01-01T00:00:00.000Z", "authors": []}
-        return _Answer(body=[about | {"id": commit.id} for commit in repo.history(revision)])
+        return _response([about | {"id": commit.id} for commit in repo.history(revision)])
 
-    def tree(self, repo: Repo, revision: str, folder: str = "") -> _Answer:
+    def tree(self, repo: Repo, revision: str, folder: str = "") -> Response:
         tree = repo.commit_at(revision).tree
         folders = folders_of(tree)
         if folder and folder not in folders:
@@ -461,19 +424,19 @@ class _Exchange:
         prefix, recursive = f"{folder}/" if folder else "", _is_true(self.query.get("recursive"))
         below = [path for path in sorted({*folders, *tree}) if path.startswith(prefix)]
         wanted = [path for path in below if recursive or "/" not in path[len(prefix) :]]
-        return _Answer(body=[entry_of(path, tree) for path in wanted])
+        return _response([entry_of(path, tree) for path in wanted])
 
-    def resolve(self, repo: Repo, revision: str, path: str) -> _Answer:
+    def resolve(self, repo: Repo, revision: str, path: str) -> Response:
         commit = repo.commit_at(revision)
         headers = {"X-Repo-Commit": commit.id}
         if (data := commit.tree.get(path)) is None:
-            answer = _error_answer(HubError(404, "Entry not found", "EntryNotFound"))
+            answer = _error_response(HubError(404, "Entry not found", "EntryNotFound"))
             answer.headers.update(headers)
             return answer
         headers["ETag"] = f'"{etag_of(path, data)}"'
         if in_lfs(path):
             headers |= {"X-Linked-ETag": headers["ETag"], "X-Linked-Size": str(len(data))}
-        return _Answer(200, data, headers)
+        return _response(data, headers)
 
 
 def _is_true(value: str | None) -> bool:
@@ -482,7 +445,7 @@ def _is_true(value: str | None) -> bool:
 
 _REPO = r"(?P<id>[^/]+/[^/]+)"
 _API = rf"/api/(?P<kind>models|datasets|spaces)/{_REPO}"
-_ROUTES: list[tuple[str, re.Pattern[str], Callable[..., _Answer]]] = [
+_ROUTES: list[tuple[str, re.Pattern[str], Callable[..., Response]]] = [
     (methods, re.compile(pattern), respond)
     for methods, pattern, respond in (
         ("POST", "/api/validate-yaml", _Exchange.validate_yaml),

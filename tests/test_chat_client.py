@@ -28,7 +28,6 @@ from s2lct.errors import BuildError, OptionError, S2lctError, ScoringError
 from s2lct.leaderboard.commands.score_models import _reason
 from s2lct.leaderboard.models.endpoint import EndpointModel
 from s2lct.leaderboard.models.label_prompt import LabelPrompt
-from s2lct.leaderboard.models.record import ModelRecord
 from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.annotation import Item
 from s2lct.suite.cases import load_suite
@@ -193,13 +192,6 @@ def test_a_key_that_is_none_is_refused_and_not_shown(
         assert KEY[:15] not in done.output and "schl" not in done.output
 
 
-def test_a_line_break_behind_a_key_is_none_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\n")
-    with SentimentServer(lambda text, before: Reply()) as server:
-        EndpointModel("m", LabelPrompt(), server.base_url)
-    assert server.keys == {KEY}
-
-
 def test_keys_are_hidden_in_any_error() -> None:
     assert KEY not in _reason("m", RuntimeError(f"b'Bearer {KEY}'"))
     told = str(S2lctError(f"b'Bearer {KEY}'", hint=f"not hf_{'a1' * 17}"))
@@ -294,18 +286,6 @@ def test_no_body_stops_more_than_a_request(content: object) -> None:
             assert str(error) == "it sends no answer of a chat model"
         else:
             answer.text.encode()
-
-
-@pytest.mark.parametrize("field", ["revision", "weights_sha256"])
-def test_a_model_behind_an_endpoint_has_no_revision(field: str) -> None:
-    endpoint = {
-        "url": "http://h/v1", "model_reported": "m", "temperature": 0, "seed": 0, "max_tokens": 32,
-        "requests": 1, "prompt_tokens": 1, "completion_tokens": 1, "first_day": "", "last_day": "",
-    }  # fmt: skip
-    record = {"name": "org/m", "revision": "", "weights_sha256": "", "label_rule": "words"}
-    ModelRecord.model_validate(record | {"endpoint": endpoint})
-    with pytest.raises(ValueError, match="behind an endpoint"):
-        ModelRecord.model_validate(record | {"endpoint": endpoint, field: "a" * 40})
 
 
 def test_a_process_that_is_forked_asks_by_itself() -> None:

@@ -25,9 +25,8 @@ from typer.testing import CliRunner
 import s2lct
 from s2lct import progress
 from s2lct.analysis.labelled_classifier import LabelledClassifier
-from s2lct.cli.console import PlainConsole, PlainRecord, errors_shown
+from s2lct.cli.console import PlainConsole, PlainRecord
 from s2lct.cli.main import app
-from s2lct.errors import extra_of
 from s2lct.leaderboard.models.built_in import WordList
 from s2lct.leaderboard.models.network import SequenceClassifier
 from s2lct.plain_text import plain
@@ -309,21 +308,6 @@ def test_packages_of_an_extra_are_missed_before_anything_is_computed(
     assert re.search(f"the package {package}[a-zS]* is not installed", done.stderr), done.output
     assert f'pip install "s2lct[{extra}]"' in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]
-
-
-def test_a_missing_extra_is_named_with_the_command_that_installs_it(
-    suite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_cache: Path
-) -> None:
-    monkeypatch.setitem(sys.modules, "afinn", None)
-    out = str(tmp_path / "results")
-    done = run("score", "afinn", "--suite", str(suite_folder), "--out", out, columns=200)
-    assert done.exit_code == 1, done.output
-    assert 'pip install "s2lct[baselines]"' in done.stderr
-    assert extra_of("matplotlib.pyplot") == "analysis"
-    for module in ("torch", "hypothesis", "nothing_of_that_name", ""):
-        assert extra_of(module) is None
-    with pytest.raises(ModuleNotFoundError), errors_shown():
-        raise ModuleNotFoundError("No module named 'torch'", name="torch")
 
 
 def shown(thing: object, width: int = 300) -> str:

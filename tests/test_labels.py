@@ -79,16 +79,7 @@ WORDS = {
     "positive": "positive pos GOOD very_positive Extremely_Positive slightly_positive",
 }
 STARS = {
-    "negative": [
-        "1 star",
-        "2 stars",
-        "1-star",
-        "2_STARS",
-        "two stars",
-        "★★☆☆☆",
-        "2/5",
-        "2.0 out of 5",
-    ],
+    "negative": ["1 star", "2 stars", "1-star", "2_STARS", "two stars", "★★☆☆☆", "2.0 out of 5"],
     "neutral": ["3 stars", "three stars", "⭐⭐⭐", "3/5", "3.5 stars"],
     "positive": ["4 stars", "5 Stars", "five_stars", "★★★★", "4 out of 5 stars", "5/5"],
 }
@@ -204,13 +195,6 @@ def test_a_label_that_is_none_or_several_is_one_error(tmp_path: Path) -> None:
     path.write_text("\n".join(map(json.dumps, rows)))
     with pytest.raises(CorpusError, match=r"x\.jsonl, line 1: nothing says what '1'"):
         read_corpus(f"jsonl:{path}")
-
-
-def test_a_table_that_says_twice_which_labels_pass_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "x.csv"
-    path.write_text("text,label,gold\nIt sings.,positive,negative\n")
-    with pytest.raises(ScoringError, match="label and gold"):
-        load_suite(f"csv:{path}")
 
 
 @pytest.mark.parametrize("cell", [None, float("nan"), pandas.NaT, pandas.NA])

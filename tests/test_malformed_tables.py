@@ -212,7 +212,9 @@ def test_a_parquet_file_of_two_equal_columns_is_refused(tmp_path: Path) -> None:
     assert "twice" in refusal_of(lambda: read_corpus(f"parquet:{path}"))
 
 
-@pytest.mark.parametrize("location", ["~nouser/x.csv", "~nouser", "/dev/zero", "/dev/null", "/"])
+@pytest.mark.parametrize(
+    "location", ["~nouser/x.csv", "~nouser", "/dev/zero", "/dev/null", "/", "/nowhere/x.csv"]
+)
 def test_places_that_hold_no_table_are_one_error(location: str) -> None:
     for kind in KINDS:
         assert location in refusal_of(lambda kind=kind: read_corpus(f"{kind}:{location}"))
@@ -249,10 +251,3 @@ def test_marks_that_nobody_sees_are_left_out_and_those_of_models_set_aside(tmp_p
     kept = [sentence.text for sentence in corpus.sentences]
     assert kept == ["The screen is good.", "A \U0001f468\u200d\U0001f469 film."]
     assert corpus.skipped == {"braces or tokens of a language model": len(marks)}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_file_that_is_not_there_is_called_missing(kind: str, tmp_path: Path) -> None:
-    missing = tmp_path / f"gone.{kind}"
-    for read in (lambda: read_corpus(f"{kind}:{missing}"), lambda: load_suite(f"{kind}:{missing}")):
-        assert "there is no such file" in refusal_of(read)

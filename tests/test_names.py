@@ -1,22 +1,92 @@
-"""What a name stands for: a repository of the Hub, or a folder that lies here."""
+"""What people type: near names are told, and a name stands for a folder or for the Hub's."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hub_fixtures import HubClient
+from tiny_models import save_tiny_classifier
 
+from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.builder.corpus.read import read_corpus
-from s2lct.errors import S2lctError
+from s2lct.builder.domains import load_domain
+from s2lct.builder.models import load_masked_language_model, load_parser
+from s2lct.errors import OptionError, S2lctError
+from s2lct.files import folder_name, folder_named
 from s2lct.hub_calls import repository_meant
+from s2lct.leaderboard.answers.label_rules import rule_for
 from s2lct.leaderboard.commands.results import build_leaderboard, gate
+from s2lct.leaderboard.models.load import as_classifier, load_classifier
 from s2lct.leaderboard.results.write_results import write_result
 from s2lct.leaderboard.scoring.score import score
+from s2lct.suite.capability_ids import chosen
 from s2lct.suite.cases import load_suite
 
 PINNED = "ORG/s2lct@v1.0.0"
+NEAR: dict[str, Callable[[], object]] = {
+    "vader": lambda: load_classifier("vadr"),
+    "textblob": lambda: load_classifier("TextBlob"),
+    "LC4": lambda: chosen(["LC44"], ["LC1", "LC4"], "mine"),
+    "LC11": lambda: load_capabilities(["L11"]),
+    "restaurant": lambda: load_domain("restaurants"),
+    "csv": lambda: read_corpus("cvs:films.csv"),
+    "checklist": lambda: load_suite("checklst:films.jsonl"),
+    "embedded": lambda: load_parser("embeded"),
+    "bfloat16": lambda: load_classifier("vader", dtype="bfloat"),
+    "LABEL_0": lambda: rule_for(
+        ["LABEL_0", "OTHER"], label_map={"LABLE_0": "negative", "OTHER": "positive"}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NEAR)
+def test_a_near_name_is_told(name: str) -> None:
+    with pytest.raises(S2lctError) as caught:
+        NEAR[name]()
+    assert f"did you mean {name}? " in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "name", ["./nothing", "nothing/", "../a/b", "a/b/c", "/no/folder", "no such", "a\0b", "", "~x"]
+)
+def test_a_folder_that_is_missing_is_called_so(name: str) -> None:
+    for load in (load_classifier, lambda name: load_suite(name or "..../")):
+        with pytest.raises(S2lctError, match="there is no such folder") as caught:
+            load(name)
+        assert "Validation" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["org/model", "org/model@v1", "gpt2", "a.b/c-d_e@refs/pr/1", "hf:org/model"]
+)
+def test_the_name_of_a_repository_is_the_hubs(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert folder_named(name, "model") is None
+    (tmp_path / name).mkdir(parents=True)
+    loads: list[Callable[[str], object]] = [load_classifier, load_masked_language_model]
+    for load in (*loads, lambda name: folder_named(name, "--suite")):
+        with pytest.raises(S2lctError, match="is here, too"):
+            load(name)
+    for spelled in (f"./{name}", f"{name}/", str(tmp_path / name), Path(name)):
+        assert folder_named(spelled, "model") == Path(spelled)
+
+
+def test_a_folder_is_a_model_by_every_spelling_of_a_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_tiny_classifier(tmp_path / "mine")
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine", "mine@main"):
+        with pytest.raises(OptionError, match=r"write \./mine"):
+            as_classifier(name)
+    assert folder_name(Path("a/mine")) == "./a/mine" and folder_name(tmp_path) == str(tmp_path)
+    for spelled, name in (("./mine", "./mine"), ("mine/", "mine/"), (Path("mine"), "./mine")):
+        assert as_classifier(spelled).name == name
 
 
 @pytest.mark.parametrize(
@@ -51,9 +121,9 @@ def test_no_folder_of_a_pull_request_stands_for_a_suite_of_the_hub(
     shutil.copytree(suite_folder, "ORG/results@v1")
     honest = write_result(score("vader", f"./{PINNED}"), "results")
     assert gate(honest, max=["mean=100"]).passed
-    told = honest.read_text().replace(f'"./{PINNED}"', f'"{PINNED}"')
-    assert PINNED in told
-    honest.write_text(told)
+    forged = honest.read_text().replace(f'"./{PINNED}"', f'"{PINNED}"')
+    assert PINNED in forged
+    honest.write_text(forged)
     for ask in (
         lambda: load_suite(PINNED),
         lambda: gate(honest, max=["mean=100"]),

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from typecheck import FOLDERS
 
 import s2lct
 
@@ -101,7 +102,7 @@ def test_a_wheel_builds_scores_and_ranks_from_an_empty_directory(
 
 def test_a_wheel_holds_every_file_that_the_package_reads(installed: Path) -> None:
     data = {".yaml", ".parquet", ".reached", ".safetensors", ".json", ".jinja", ".txt", ".typed"}
-    for folder in ("analysis", "builder", "cards", "cli", "dataset_script", "leaderboard", "suite"):
+    for folder in FOLDERS:
         for path in (ROOT / folder).rglob("*"):
             if path.suffix in data and "__pycache__" not in path.parts:
                 found = (installed / "s2lct" / path.relative_to(ROOT)).is_file()

@@ -172,18 +172,15 @@ def _corpus_of_rows(
                 )
             unlabelled += 1
             continue
+        id = str(row.get("id"))
+        if is_blank(row.get("id")):  # called by its number, apart from the ids of other rows
+            id = f"row-{number}" if "id" in present else str(number)
+        meaning = LABELS[meanings.get(label, LABELS.index("neutral"))]
         # Natural text of a far too long text takes long, too.
         beginning = _beginning(text)
-        sentences.append(
-            Sentence(
-                name,
-                str(row["id"]) if not is_blank(row.get("id")) else _missing_id(number, present),
-                "" if columns.cleaned else natural(beginning),
-                LABELS[meanings.get(label, LABELS.index("neutral"))],
-                str(row.get("split") or ""),
-                raw=beginning if columns.cleaned else text,
-            )
-        )
+        natural_text, raw = ("", beginning) if columns.cleaned else (natural(beginning), text)
+        split = str(row.get("split") or "")
+        sentences.append(Sentence(name, id, natural_text, meaning, split, raw=raw))
     skipped = Counter({"without label": unlabelled})
     if columns.cleaned:
         cleaned = clean(sentences)
@@ -199,28 +196,25 @@ def _corpus_of_rows(
     )
 
 
-def _missing_id(number: int, present: Sequence[str]) -> str:
-    """The id of a row without one: its number, marked if other rows of the table have ids."""
-    return f"row-{number}" if "id" in present else str(number)
-
-
 def _text_in(cell: object, column: str, place: str) -> str:
-    if cell is not None and not isinstance(cell, str):
-        raise CorpusError(
-            f"{place}: {column!r} holds {plain(repr(cell), _MAX_SHOWN_CHARACTERS)}, not text",
-            hint="name the column that holds the text with --text-column",
-        )
-    return cell or ""
+    if isinstance(cell, str | None):
+        return cell or ""
+    raise _wrong_cell(cell, column, place, "text", "name the column that holds the text")
 
 
 def _label_in(cell: object, column: str, place: str) -> str:
-    if isinstance(cell, (list, Mapping)):
-        shown = plain(repr(cell), _MAX_SHOWN_CHARACTERS)
-        raise CorpusError(
-            f"{place}: {column!r} holds {shown}, not one label",
-            hint="name a column that holds one label a row with --label-column",
-        )
+    if isinstance(cell, list | Mapping):
+        hint = "name a column that holds one label a row"
+        raise _wrong_cell(cell, column, place, "one label", hint)
     return written_label(cell)
+
+
+def _wrong_cell(cell: object, column: str, place: str, expected: str, hint: str) -> CorpusError:
+    shown = plain(repr(cell), _MAX_SHOWN_CHARACTERS)
+    role = expected.split()[-1]
+    return CorpusError(
+        f"{place}: {column!r} holds {shown}, not {expected}", hint=f"{hint} with --{role}-column"
+    )
 
 
 def _meanings(
