@@ -43,8 +43,8 @@ for _group in (scoring, analysis, publishing):
     app.add_typer(_group.app)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
         from importlib.metadata import version
 
         console.print(f"s2lct {version('s2lct')}")
@@ -122,8 +122,8 @@ def show_curated(
     columns = ["passed", "for a first\nannotator", "for a second\nannotator"]
     console.print(Table(columns, [[f"{number:,}" for number in numbers]]))
     if not curated.left:
-        given = " ".join(f"--annotations {path}" for path in annotations if path.exists())
-        show(f"All is read. Build with the same options and {given}")
+        options = " ".join(f"--annotations {path}" for path in annotations if path.exists())
+        show(f"All is read. Build with the same options and {options}")
     if curated.sheets:
         show(f"Sheets to fill ({len(curated.sheets)}), and what to do: {curated.sheets[0].parent}")
     number, labels, grades = curated.annotations.agreement()

@@ -104,15 +104,11 @@ def extra_of(module: str) -> str | None:
     return next((match[1] for match in matches if match), None)
 
 
-def missing_package(name: str) -> MissingPackageError:
-    """The error for a package of an extra that is not installed."""
-    return MissingPackageError(
-        f"the package {name} is not installed", hint=f'pip install "s2lct[{extra_of(name)}]"'
-    )
-
-
 def require(*packages: str) -> None:
     """Raise a `MissingPackageError` if one of these packages of extras is not installed."""
     for package in packages:
         if find_spec(package) is None:
-            raise missing_package(package)
+            raise MissingPackageError(
+                f"the package {package} is not installed",
+                hint=f'pip install "s2lct[{extra_of(package)}]"',
+            )

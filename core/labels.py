@@ -8,7 +8,7 @@ which are `LABELS`, or in one of the `STAR_COLUMNS` that holds 1 to 5 stars.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 

@@ -52,41 +52,41 @@ def capability_id_of(name: str) -> str:
     return f"{start or 'test'}-{digits}"
 
 
-def spelled(names: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
-    """Ids in the spelling of the known ones, each once; unknown ids stay as they are.
+def in_known_spelling(ids: Iterable[str], known_ids: Iterable[str]) -> tuple[str, ...]:
+    """Ids, each once, in the spelling of the known ones; unknown ids stay as they are.
 
-    >>> spelled(["lc4", "LC4", "lc77"], ["LC4", "LC5"])
+    >>> in_known_spelling(["lc4", "LC4", "lc77"], ["LC4", "LC5"])
     ('LC4', 'lc77')
     """
-    of_folded = {name.casefold(): name for name in known}
-    exact = set(of_folded.values())
+    spelling = {id.casefold(): id for id in known_ids}
+    exact = set(spelling.values())
     return tuple(
-        dict.fromkeys(
-            name if name in exact else of_folded.get(name.casefold(), name) for name in names
-        )
+        dict.fromkeys(id if id in exact else spelling.get(id.casefold(), id) for id in ids)
     )
 
 
-def chosen(named: Iterable[str], known: Sequence[str], suite: str) -> tuple[str, ...]:
+def chosen_capabilities(
+    ids: Iterable[str], known_ids: Sequence[str], suite: str
+) -> tuple[str, ...]:
     """The chosen capabilities of a suite, in the suite's spelling.
 
     Args:
-        named: ids in any case.
-        known: the suite's capabilities.
+        ids: in any case.
+        known_ids: the suite's capabilities.
         suite: its name, for the error.
 
     Raises:
         ScoringError: no id is given, or the suite lacks one.
     """
-    names = spelled(map(str, named), known)
-    unknown = [plain(name, 80) for name in names if name not in known]
-    if unknown or not names:
+    capabilities = in_known_spelling(map(str, ids), known_ids)
+    unknown = [plain(id, 80) for id in capabilities if id not in known_ids]
+    if unknown or not capabilities:
         raise ScoringError(
             f"suite {suite}: has no capability {', '.join(unknown) or 'without a name'}",
-            hint=f"{did_you_mean((unknown or [''])[0], known)}choose among {', '.join(known)}, or "
-            "leave it out to take all",
+            hint=f"{did_you_mean((unknown or [''])[0], known_ids)}choose among "
+            f"{', '.join(known_ids)}, or leave it out to take all",
         )
-    return names
+    return capabilities
 
 
 def natural_order(capability: str) -> tuple[str, int]:

@@ -14,7 +14,7 @@ from s2lct.files import is_folder, path_exists
 from s2lct.hub_calls import causes_of, is_hub_id, reason_of, repository_meant
 from s2lct.labels import is_integer
 from s2lct.plain_text import did_you_mean, listed, plain
-from s2lct.suite.capability_ids import chosen, natural_order
+from s2lct.suite.capability_ids import chosen_capabilities, natural_order
 from s2lct.suite.former_names import with_present_names
 from s2lct.suite.other_suites import CHECKLIST, SUITE_FORMS, is_table_name, read_other_suite
 from s2lct.suite.read import read_suite
@@ -151,7 +151,9 @@ class SuiteCases:
         names = self.capabilities
         if capabilities is not None:
             is_list = isinstance(capabilities, Iterable) and not isinstance(capabilities, str)
-            names = chosen(capabilities if is_list else [str(capabilities)], names, self.name)
+            names = chosen_capabilities(
+                capabilities if is_list else [str(capabilities)], names, self.name
+            )
         counts: Counter[str] = Counter()
         ids: set[str] = set()
         for case in self.cases:
@@ -324,10 +326,10 @@ def published_suite(name: str) -> Path:
             hint=f"{near}{SUITE_FORMS}",
         )
     repo, _, revision = name.partition("@")
-    wanted = [SUITE_FILE, f"data/*/{SPLIT}-*.parquet"]
+    patterns = [SUITE_FILE, f"data/*/{SPLIT}-*.parquet"]
     try:
         folder = snapshot_download(
-            repo, repo_type="dataset", revision=revision or None, allow_patterns=wanted
+            repo, repo_type="dataset", revision=revision or None, allow_patterns=patterns
         )
     except Exception as error:  # of whatever kind the client and its HTTP library have
         *_, root = causes_of(error)

@@ -15,7 +15,7 @@ from s2lct.errors import SuiteError
 from s2lct.files import as_json_lines, check_output_file, write_text
 from s2lct.labels import LABELS
 from s2lct.plain_text import as_csv
-from s2lct.suite.capability_ids import chosen
+from s2lct.suite.capability_ids import chosen_capabilities
 from s2lct.suite.read import read_suite
 from s2lct.suite.tables import CONTRAST, KINDS, Row
 from s2lct.suite.write import files_of_suite
@@ -110,7 +110,11 @@ def families(folder: Path, capabilities: Sequence[str], n: int) -> dict[str, lis
     """
     suite = read_suite(folder)
     families_of: dict[str, list[Family]] = {}
-    names = chosen(capabilities, list(suite.rows), str(folder)) if capabilities else suite.rows
+    names = (
+        chosen_capabilities(capabilities, list(suite.rows), str(folder))
+        if capabilities
+        else suite.rows
+    )
     for name in names:
         rows = suite.rows[name]
         contrasts = {row["seed_id"]: row for row in rows if row["kind"] == CONTRAST}

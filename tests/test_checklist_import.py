@@ -6,7 +6,6 @@ import collections
 import json
 import os
 import pickle
-import pickletools
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -15,8 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from s2lct.errors import S2lctWarning, SuiteError
 from s2lct.suite.cases import load_suite
@@ -76,7 +73,7 @@ def imported(tmp_path: Path, content: bytes) -> list[dict[str, Any]]:
     return [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
 
 
-@pytest.mark.parametrize("protocol", [0, 2, pickle.HIGHEST_PROTOCOL])
+@pytest.mark.parametrize("protocol", [0, pickle.HIGHEST_PROTOCOL])
 def test_a_release_becomes_lines_of_cases(
     checklist: types.SimpleNamespace, tmp_path: Path, protocol: int
 ) -> None:
@@ -90,13 +87,9 @@ def test_a_release_becomes_lines_of_cases(
         ("typos", "INV", ["It shines.", "It shnies."]),
         ("intensifiers", "DIR", ["A drab tram.", "A very drab tram."]),
     ]
-    assert [line["expected"] for line in lines[:5]] == [
-        ["negative"],
-        ["negative"],
-        ["positive", "neutral"],
-        ["negative"],
-        ["positive", "neutral"],
-    ]
+    negative, other = ["negative"], ["positive", "neutral"]
+    expected = [negative, negative, other, negative, other]
+    assert [line["expected"] for line in lines[:5]] == expected
     assert {line["capability"] for line in lines} == {"Of mine"}
     suite = f"checklist:{tmp_path / 'out.jsonl'}"
     assert len(load_suite(suite).cases) == 5
@@ -116,10 +109,7 @@ def test_tests_of_which_nothing_is_known_are_left_out(
     with pytest.warns(S2lctWarning) as told:
         lines = imported(tmp_path, content)
     assert {line["test"] for line in lines} == {"single negative words"}
-    assert [str(one.message).partition(":")[0] for one in told] == [
-        "of mine",
-        "pairs",
-    ]
+    assert [str(one.message).partition(":")[0] for one in told] == ["of mine", "pairs"]
 
 
 class Calls:
@@ -176,15 +166,6 @@ def test_broken_pickles_are_refused(tmp_path: Path, content: bytes) -> None:
         import_checklist(source, tmp_path / "out.jsonl")
     assert "https://github.com/marcotcr/checklist" in error.value.hint
     assert not (tmp_path / "out.jsonl").exists()
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.sampled_from([one.code for one in pickletools.opcodes]), max_size=30))
-def test_any_operations_are_refused(tmp_path: Path, codes: list[str]) -> None:
-    source = tmp_path / "suite.pkl"
-    source.write_bytes(b"cos\nsystem\n(S'true'\n" + "".join(codes).encode("latin-1") + b"R.")
-    with pytest.raises(SuiteError):
-        import_checklist(source, tmp_path / "out.jsonl")
 
 
 def test_what_can_be_no_source_or_file_is_told(tmp_path: Path) -> None:

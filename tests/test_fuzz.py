@@ -71,24 +71,6 @@ def inputs(suite_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     return folder
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
-@settings(FUZZED, max_examples=30)
-@given(draw=draws)
-def test_damaged_corpora(kind: str, corpus_path: Path, draw: random.Random) -> None:
-    import pandas
-
-    with copy_of(corpus_path.parent) as folder:
-        corpus = folder / f"films.{kind}"
-        table = pandas.read_csv(folder / corpus_path.name)
-        if kind == "jsonl":
-            table.to_json(corpus, orient="records", lines=True)
-        elif kind == "parquet":
-            table.to_parquet(corpus)
-        damaged_file(corpus, draw)
-        # A corpus that is read comes as far as a tagger that there is none of.
-        run("build", "--corpus", f"{kind}:{corpus}", "--out", folder / "o", "--tagger", "none")
-
-
 @settings(FUZZED, max_examples=50)
 @given(draw=draws)
 def test_damaged_capability_files(draw: random.Random) -> None:

@@ -22,14 +22,14 @@ from s2lct.leaderboard.commands.results import build_leaderboard, gate
 from s2lct.leaderboard.models.load import as_classifier, load_classifier
 from s2lct.leaderboard.results.write_results import write_result
 from s2lct.leaderboard.scoring.score import score
-from s2lct.suite.capability_ids import chosen
+from s2lct.suite.capability_ids import chosen_capabilities
 from s2lct.suite.cases import load_suite
 
 PINNED = "ORG/s2lct@v1.0.0"
 NEAR: dict[str, Callable[[], object]] = {
     "vader": lambda: load_classifier("vadr"),
     "textblob": lambda: load_classifier("TextBlob"),
-    "LC4": lambda: chosen(["LC44"], ["LC1", "LC4"], "mine"),
+    "LC4": lambda: chosen_capabilities(["LC44"], ["LC1", "LC4"], "mine"),
     "LC11": lambda: load_capabilities(["L11"]),
     "restaurant": lambda: load_domain("restaurants"),
     "csv": lambda: read_corpus("cvs:films.csv"),

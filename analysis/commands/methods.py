@@ -271,7 +271,7 @@ def import_annotations(
 
 def _trainings(on: Sequence[str], capabilities: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     """The name of each training and the capabilities it is on."""
-    from s2lct.suite.capability_ids import spelled
+    from s2lct.suite.capability_ids import in_known_spelling
 
     if {ALL, EACH} & set(on) and len(on) > 1:
         raise AnalysisError(
@@ -281,5 +281,5 @@ def _trainings(on: Sequence[str], capabilities: tuple[str, ...]) -> dict[str, tu
         return {name: (name,) for name in capabilities}
     if ALL in on:
         return {ALL: capabilities}
-    names = spelled(on, capabilities)
+    names = in_known_spelling(on, capabilities)
     return {"+".join(names): names}

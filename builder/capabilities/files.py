@@ -17,7 +17,7 @@ from s2lct.builder.capabilities.schema import Capability
 from s2lct.builder.domains import Domain
 from s2lct.errors import CapabilityError
 from s2lct.plain_text import did_you_mean, plain
-from s2lct.suite.capability_ids import spelled
+from s2lct.suite.capability_ids import in_known_spelling
 from s2lct.suite.other_suites import CheckListCase
 from s2lct.yaml_files import read_yaml
 
@@ -94,7 +94,7 @@ def load_capabilities(
     """
     files = capability_files(extra_files, domain)
     by_id = {id: capability for id, (capability, _) in files.items()}
-    chosen = spelled(names, by_id) if names else by_id
+    chosen = in_known_spelling(names, by_id) if names else by_id
     for name in chosen:
         if name not in by_id:
             raise CapabilityError(

@@ -94,13 +94,13 @@ def read_hub(name: str, config: str, split: str, columns: Columns) -> Corpus:
 
     table_name = f"hf:{name}" + (f", configuration {config}" if config else "") + f", split {split}"
     address = f"hf://datasets/{name}" if path_exists(Path(name)) else name
-    wanted = {*_USUAL_COLUMNS["text"], *_USUAL_COLUMNS["label"], columns.text, columns.label}
-    wanted |= {"id", "split"}
+    used_columns = {*_USUAL_COLUMNS["text"], *_USUAL_COLUMNS["label"], columns.text, columns.label}
+    used_columns |= {"id", "split"}
     try:
         # Every way in which fetching can fail has its own class, some of other packages.
         table = load_dataset(address, config or None, split=split)
         names = list(table.column_names)
-        cells = list(table.select_columns([name for name in names if name in wanted]))
+        cells = list(table.select_columns([name for name in names if name in used_columns]))
     except Exception as error:
         raise CorpusError(
             f"{table_name} cannot be loaded: {reason_of(error)}",
@@ -109,7 +109,7 @@ def read_hub(name: str, config: str, split: str, columns: Columns) -> Corpus:
         ) from error
     for column, feature in table.features.items():
         classes = getattr(feature, "names", None)
-        if not classes or column not in wanted:
+        if not classes or column not in used_columns:
             continue
         columns = replace(columns, label_map=_with_class_names(columns.label_map, classes))
         for row in cells:
