@@ -19,7 +19,7 @@ from s2lct.files import folder_name, folder_named
 from s2lct.hub_calls import repository_meant
 from s2lct.leaderboard.answers.label_rules import rule_for
 from s2lct.leaderboard.commands.results import build_leaderboard, gate
-from s2lct.leaderboard.models.load import as_classifier, load_classifier
+from s2lct.leaderboard.models.load import as_model, load_model
 from s2lct.leaderboard.results.write_results import write_result
 from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.capability_ids import chosen_capabilities
@@ -27,15 +27,15 @@ from s2lct.suite.cases import load_suite
 
 PINNED = "ORG/s2lct@v1.0.0"
 NEAR: dict[str, Callable[[], object]] = {
-    "vader": lambda: load_classifier("vadr"),
-    "textblob": lambda: load_classifier("TextBlob"),
+    "vader": lambda: load_model("vadr"),
+    "textblob": lambda: load_model("TextBlob"),
     "LC4": lambda: chosen_capabilities(["LC44"], ["LC1", "LC4"], "mine"),
     "LC11": lambda: load_capabilities(["L11"]),
     "restaurant": lambda: load_domain("restaurants"),
     "csv": lambda: read_corpus("cvs:films.csv"),
     "checklist": lambda: load_suite("checklst:films.jsonl"),
     "embedded": lambda: load_parser("embeded"),
-    "bfloat16": lambda: load_classifier("vader", dtype="bfloat"),
+    "bfloat16": lambda: load_model("vader", dtype="bfloat"),
     "LABEL_0": lambda: rule_for(
         ["LABEL_0", "OTHER"], label_map={"LABLE_0": "negative", "OTHER": "positive"}
     ),
@@ -53,7 +53,7 @@ def test_a_near_name_is_told(name: str) -> None:
     "name", ["./nothing", "nothing/", "../a/b", "a/b/c", "/no/folder", "no such", "a\0b", "", "~x"]
 )
 def test_a_folder_that_is_missing_is_called_so(name: str) -> None:
-    for load in (load_classifier, lambda name: load_suite(name or "..../")):
+    for load in (load_model, lambda name: load_suite(name or "..../")):
         with pytest.raises(S2lctError, match="there is no such folder") as caught:
             load(name)
         assert "Validation" not in str(caught.value)
@@ -68,7 +68,7 @@ def test_the_name_of_a_repository_is_the_hubs(
     monkeypatch.chdir(tmp_path)
     assert folder_named(name, "model") is None
     (tmp_path / name).mkdir(parents=True)
-    loads: list[Callable[[str], object]] = [load_classifier, load_masked_language_model]
+    loads: list[Callable[[str], object]] = [load_model, load_masked_language_model]
     for load in (*loads, lambda name: folder_named(name, "--suite")):
         with pytest.raises(S2lctError, match="is here, too"):
             load(name)
@@ -83,10 +83,10 @@ def test_a_folder_is_a_model_by_every_spelling_of_a_path(
     monkeypatch.chdir(tmp_path)
     for name in ("mine", "mine@main"):
         with pytest.raises(OptionError, match=r"write \./mine"):
-            as_classifier(name)
+            as_model(name)
     assert folder_name(Path("a/mine")) == "./a/mine" and folder_name(tmp_path) == str(tmp_path)
     for spelled, name in (("./mine", "./mine"), ("mine/", "mine/"), (Path("mine"), "./mine")):
-        assert as_classifier(spelled).name == name
+        assert as_model(spelled).name == name
 
 
 @pytest.mark.parametrize(
