@@ -165,7 +165,7 @@ def read_labels(
     return {label: meaning for label, meaning in meanings.items() if meaning is not None}
 
 
-def _listed(labels: Collection[str]) -> str:
+def _listed(labels: Iterable[str]) -> str:
     return listed([repr(plain(label, MAX_SNIPPET_CHARACTERS)) for label in labels], _MAX_LISTED)
 
 
