@@ -61,6 +61,8 @@ class ChatServer(HTTPServer):  # type: ignore[misc]
             and text.
     """
 
+    no_handler_status_code = 404
+
     def __init__(self, rule: Rule) -> None:
         super().__init__(host="127.0.0.1", threaded=True)
         self.expect_request("/v1/chat/completions").respond_with_handler(self.respond)
@@ -68,9 +70,10 @@ class ChatServer(HTTPServer):  # type: ignore[misc]
         self.asked: list[Asked] = []
         self.before_answer: Callable[[Asked], tuple[int, str] | None] = lambda asked: None
 
-    @property
-    def base_url(self) -> str:
-        return str(self.url_for("/v1"))
+    def __enter__(self) -> Any:
+        super().__enter__()
+        self.base_url = str(self.url_for("/v1"))
+        return self
 
     def respond(self, request: Request) -> Response:
         status, answer = self.answer(request.json, request.headers.get("Authorization", ""))
