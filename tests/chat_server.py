@@ -61,11 +61,10 @@ class ChatServer(HTTPServer):  # type: ignore[misc]
             and text.
     """
 
-    no_handler_status_code = 404
-
     def __init__(self, rule: Rule) -> None:
         super().__init__(host="127.0.0.1", threaded=True)
         self.expect_request("/v1/chat/completions").respond_with_handler(self.respond)
+        self.no_handler_status_code = 404
         self.rule = rule
         self.asked: list[Asked] = []
         self.before_answer: Callable[[Asked], tuple[int, str] | None] = lambda asked: None
