@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -59,35 +59,31 @@ def test_predictions_are_kept_by_text_alone(cache: Path) -> None:
     assert model.asked == [*TEXTS]
 
 
-def test_predictions_of_another_model_or_version_do_not_count(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    score(ByText(), suite_of(*TEXTS), cache=cache)
-    turned, other, none, newer = ByText(), ByText(), ByText(), ByText()
-    turned.classes = ("POSITIVE", "NEGATIVE")
-    other.fingerprint = "e" * 64
-    none.fingerprint = ""
-    for model in (turned, other, none, none, newer):
-        if model is newer:
-            monkeypatch.setattr(models, "source_fingerprint", "other {}".format)
-        model.asked.clear()
-        score(model, suite_of(*TEXTS), cache=cache)
-        assert model.asked == [*TEXTS]
+def newer_torch(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(identity, "version", lambda name: "9.9" if name == "torch" else "1.0")
+    identity.predicting_versions.cache_clear()
 
 
-def test_predictions_of_other_packages_or_devices_do_not_count(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
+CHANGES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
+    "classes": lambda patch: patch.setattr(ByText, "classes", ("POSITIVE", "NEGATIVE")),
+    "weights": lambda patch: patch.setattr(ByText, "fingerprint", "e" * 64),
+    "no fingerprint": lambda patch: patch.setattr(ByText, "fingerprint", ""),
+    "code": lambda patch: patch.setattr(models, "source_fingerprint", "other {}".format),
+    "device": lambda patch: patch.setattr(ByText, "facts", ModelFacts(device="cuda")),
+    "packages": newer_torch,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_predictions_of_another_model_place_or_version_do_not_count(
+    change: str, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    again = ByText()
     score(ByText(), suite_of(*TEXTS), cache=cache)
-    on_gpu, newer = ByText(), ByText()
-    monkeypatch.setattr(ByText, "facts", ModelFacts(device="cuda", dtype="float32"), raising=False)
-    score(on_gpu, suite_of(*TEXTS), cache=cache)
-    assert on_gpu.asked == [*TEXTS]
-    monkeypatch.setattr(identity, "version", lambda name: "9.9" if name == "torch" else "1.0")
+    CHANGES[change](monkeypatch)
+    score(again, suite_of(*TEXTS), cache=cache)
     identity.predicting_versions.cache_clear()
-    score(newer, suite_of(*TEXTS), cache=cache)
-    identity.predicting_versions.cache_clear()
-    assert newer.asked == [*TEXTS]
+    assert again.asked == [*TEXTS]
 
 
 def test_an_interrupted_run_goes_on(cache: Path) -> None:
@@ -125,10 +121,8 @@ def test_a_cache_that_cannot_be_opened_is_named_and_ends_nothing(
 
 
 def test_a_path_may_be_text_and_nothing_else(tmp_path: Path) -> None:
-    again = ByText()
-    for model in (ByText(), again):
-        score(model, suite_of(*TEXTS), cache=str(tmp_path / "x.sqlite"))  # type: ignore[arg-type]
-    assert not again.asked
+    score(ByText(), suite_of(*TEXTS), cache=str(tmp_path / "x.sqlite"))  # type: ignore[arg-type]
+    assert (tmp_path / "x.sqlite").exists()
     with pytest.raises(OutputError, match="cache: 5"):
         score(ByText(), suite_of(*TEXTS), cache=5)  # type: ignore[arg-type]
 
