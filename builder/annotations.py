@@ -28,12 +28,12 @@ from s2lct.suite.read import faults_in
 from s2lct.table_files import read_rows
 
 PROTOCOL = "2026-11"
-"""Of the annotations that name none, too: later ones need another name for theirs."""
-LEAST_ANNOTATORS = 2
-BEST = 2
-"""The best grade of naturalness."""
-MOST_TRAPS_PASSED = 0.1
-"""Who calls more of the traps natural does not read."""
+"""Version of the instructions of annotations that name none; a new version needs a new name."""
+MIN_ANNOTATORS = 2
+BEST_GRADE = 2
+"""Of naturalness."""
+MAX_SHARE_OF_TRAPS_PASSED = 0.1
+"""An annotator who calls more of the broken sentences natural is careless."""
 INDEX_SUFFIX = ".reached"
 """Ending of the index beside a file of annotations."""
 Answer = Label | Literal["mixed"]
@@ -49,8 +49,8 @@ class Annotation(BaseModel):
         annotator: who read it; files before suite 4.0.0 call this ``reader``.
         protocol: version of the instructions.
         label: the sentiment that it has; ``mixed`` where readers would split.
-        natural: `BEST` (2) if a fluent writer could have written every word, 1 if an editor would
-            strike or change one, 0 if something is wrong.
+        natural: 2 if a fluent writer could have written every word, 1 if an editor would strike or
+            change one, 0 if something is wrong.
         relevant: whether it shows its capability; None for a sentence by itself.
         sentence: of a case, the id of the sentence in it, with what was inserted.
     """
@@ -64,7 +64,7 @@ class Annotation(BaseModel):
     ]
     protocol: Annotated[str, Field(max_length=40)] = PROTOCOL
     label: Answer
-    natural: Annotated[int, Field(ge=0, le=BEST)]
+    natural: Annotated[int, Field(ge=0, le=BEST_GRADE)]
     relevant: bool | None = None
     sentence: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")] | None = None
 
@@ -108,12 +108,12 @@ class Annotations:
         traps = {trap_of(id) for id in by_id}.intersection(by_id)
         of_traps = [annotation for id in traps for annotation in by_id.pop(id).values()]
         read = Counter(annotation.annotator for annotation in of_traps)
-        missed = Counter(trap.annotator for trap in of_traps if trap.natural == BEST)
+        missed = Counter(trap.annotator for trap in of_traps if trap.natural == BEST_GRADE)
         # One may be missed by chance.
         self.careless = {
             name: f"{name} called {missed[name]} of {number} broken sentences natural"
             for name, number in sorted(read.items())
-            if missed[name] > max(1, MOST_TRAPS_PASSED * number)
+            if missed[name] > max(1, MAX_SHARE_OF_TRAPS_PASSED * number)
         }
         self._by_id: Mapping[str, list[Annotation]] = {
             id: kept
@@ -184,10 +184,10 @@ class Annotations:
         if (
             any(each.label not in labels or each.relevant is False for each in annotations)
             or 0 in grades
-            or len(grades) - grades.count(BEST) > self._marks_allowed
+            or len(grades) - grades.count(BEST_GRADE) > self._marks_allowed
         ):
             return "refused"
-        return "accepted" if len(annotations) >= LEAST_ANNOTATORS else "open"
+        return "accepted" if len(annotations) >= MIN_ANNOTATORS else "open"
 
     @cached_property
     def in_cases(self) -> frozenset[str]:
@@ -195,9 +195,9 @@ class Annotations:
         return frozenset(
             annotation.sentence
             for annotations in self._by_id.values()
-            if len(annotations) >= LEAST_ANNOTATORS
-            and sum(each.natural == BEST and bool(each.relevant) for each in annotations)
-            >= LEAST_ANNOTATORS - self._marks_allowed
+            if len(annotations) >= MIN_ANNOTATORS
+            and sum(each.natural == BEST_GRADE and bool(each.relevant) for each in annotations)
+            >= MIN_ANNOTATORS - self._marks_allowed
             for annotation in annotations
             if annotation.sentence
         )
@@ -205,11 +205,9 @@ class Annotations:
     @cached_property
     def in_faulty_cases(self) -> frozenset[str]:
         """The ids of sentences inside at least two unnatural cases and no good one."""
-        worst = (
-            min(each, key=lambda annotation: annotation.natural) for each in self._by_id.values()
-        )
-        faulty = Counter(each.sentence for each in worst if each.sentence and each.natural < BEST)
-        return frozenset(id for id, number in faulty.items() if number > 1) - self.in_cases
+        worst = [min(each, key=lambda one: one.natural) for each in self._by_id.values()]
+        faulty = Counter(each.sentence for each in worst if each.natural < BEST_GRADE)
+        return frozenset(id for id, number in faulty.items() if id and number > 1) - self.in_cases
 
     @cached_property
     def accepted_parts(self) -> frozenset[tuple[str, Label]]:

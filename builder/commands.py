@@ -45,9 +45,7 @@ Neutral = Annotated[
 TextColumn = Annotated[str | None, of_corpus(help="Column with the sentences.")]
 LabelColumn = Annotated[str | None, of_corpus(help="Column with the labels.")]
 LabelMap = Annotated[
-    str | None,
-    SkipValidation,
-    of_corpus(help="What labels mean: 0=negative,1=positive."),
+    str | None, SkipValidation, of_corpus(help="What labels mean: 0=negative,1=positive.")
 ]
 DomainName = Annotated[
     str | None,
@@ -187,8 +185,8 @@ def _config(given: dict[str, Any]) -> BuildConfig:
     files = tuple(Path(name) for name in names if name.endswith((".yaml", ".yml")))
     ids = [name for name in names if not name.endswith((".yaml", ".yml"))]
     if files:
-        known = capability_files(files).items()
-        ids += [id for id, (_, path) in known if path in files and id not in ids]
+        shipped = capability_files(files).items()
+        ids += [id for id, (_, path) in shipped if path in files and id not in ids]
     stated = {name: value for name, value in given.items() if value is not None}
     return BuildConfig.checked(**stated, capabilities=ids, capability_files=files)
 
@@ -223,12 +221,10 @@ def curate(
         ),
     ] = [],  # noqa: B006
     api_key_env: Annotated[
-        str,
-        of_annotators(help="Environment variable that holds the server's key."),
+        str, of_annotators(help="Environment variable that holds the server's key.")
     ] = "",
     budget: Annotated[
-        Count | None,
-        of_annotators(help="Most texts that --model reads; what was read is kept."),
+        Count | None, of_annotators(help="Most texts that --model reads; what was read is kept.")
     ] = None,
     answers: Annotated[
         Path | None,
@@ -316,9 +312,7 @@ def inspect(
 
 
 @command
-def verify(
-    suite: Suite,
-) -> list[str]:
+def verify(suite: Suite) -> list[str]:
     """Check that a built suite keeps every invariant.
 
     The exit status is 1, with a list, where it breaks one.

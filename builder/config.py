@@ -18,14 +18,14 @@ NEVER_MASKED = frozenset({"NNP", "NNPS", "UH", "FW"})
 """Tags that no neutral word of a masked language model can fill."""
 NO_WORD_OF_LETTERS = frozenset({"POS"})
 """Tags that no word of letters has."""
-MOST = 1_000_000
+MAX_COUNT = 1_000_000
 SUITE_VERSION = "4.0.0"
 """Of the suites of the embedded corpus and of SST; the card says what changed since 3.0.0."""
 SUBJECTIVITY = "nltk:subjectivity"
 SHIPPED_ANNOTATIONS = Path(__file__).parent / "data" / "annotations" / "sst.parquet"
 REFUSED_ANNOTATIONS = SHIPPED_ANNOTATIONS.parent / "refused" / "sst.parquet"
 """Of the repository: a package does not have it, since no build needs it."""
-Count = Annotated[int, Field(ge=1, le=MOST)]
+Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 
 
 class BuildConfig(BaseModel):
@@ -47,11 +47,13 @@ class BuildConfig(BaseModel):
     label_map: Annotated[dict[str, Label] | None, BeforeValidator(check_label_map)] = None
     domain: str
     templates: FormName = "fluent"
-    seeds: Annotated[Count, BeforeValidator(lambda given: MOST if given == "all" else given)] = 100
+    seeds: Annotated[
+        Count, BeforeValidator(lambda given: MAX_COUNT if given == "all" else given)
+    ] = 100
     masks: Annotated[int, Field(ge=1, le=10_000)]
     masks_per_sentence: Annotated[
         Annotated[int, Field(ge=1, le=100)] | None,
-        BeforeValidator(lambda given: None if given == "any" else given),
+        BeforeValidator(lambda text: None if text == "any" else text),
     ]
     mask_tags: tuple[str, ...]
     expansions: Count
@@ -132,7 +134,7 @@ class BuildConfig(BaseModel):
         """The options that decide what is built, as JSON, without those that only decide how."""
         without = {"out", "preset", "overwrite", "annotations", "unread", "engine"}
         options = self.model_dump(mode="json", exclude=without)
-        return options | {"seeds": "all"} if self.seeds == MOST else options
+        return options | {"seeds": "all"} if self.seeds == MAX_COUNT else options
 
 
 def form_defaults(form: str) -> dict[str, Any]:

@@ -73,11 +73,7 @@ def read_inputs(config: BuildConfig) -> Inputs:
     # First what may be missing: reading the corpus can take long.
     neutral = read_neutral(config.neutral, **columns)
     models = LoadedModels(config.tagger, config.parser, config.mlm)
-    corpus = read_corpus(
-        config.corpus,
-        **columns,
-        cleaned=config.templates == "fluent",
-    )
+    corpus = read_corpus(config.corpus, **columns, cleaned=config.templates == "fluent")
     corpora = [corpus]
     if neutral:
         corpora = without_conflicts(with_distinct_names([corpus, neutral]))

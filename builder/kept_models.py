@@ -9,9 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import cached_property, lru_cache, partial
-from threading import Lock, Thread, main_thread
+from threading import Lock
 from typing import Any, Generic, TypeVar
 
 from pydantic import TypeAdapter
@@ -19,24 +18,20 @@ from pydantic import TypeAdapter
 from s2lct.builder.language.lexicon import scores
 from s2lct.builder.models import (
     EMBEDDED,
-    ConstituencyParser,
     Kind,
-    MaskedLanguageModel,
-    Tagger,
     Words,
     load_masked_language_model,
     load_parser,
     load_tagger,
     same_lengths,
 )
-from s2lct.builder.models.opinions import Opinion, opinions
 from s2lct.builder.models.shipped import embedded_fingerprint
 from s2lct.builder.records import Extension, ParsedSentence, Source, Token
 from s2lct.cache import Cache, predictions
 from s2lct.engines import Engine
 from s2lct.identity import predicting_versions, source_fingerprint
 
-AT_ONCE = 64
+TEXTS_PER_TASK = 64
 """Texts that a worker is asked about together."""
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
@@ -51,86 +46,54 @@ _VOCABULARY = TypeAdapter(list[str])
 _SCORES = TypeAdapter(tuple[float, ...])
 _SOURCE = TypeAdapter(Source)
 _EXTENDED = TypeAdapter(Extended)
+_LOADERS: dict[Kind, Callable[[str], Any]] = {
+    "tagger": load_tagger,
+    "parser": load_parser,
+    "mlm": load_masked_language_model,
+}
 
 
 class LoadedModels:
     """The models of a build, each loaded when it is first needed; what a worker has.
 
     Args:
-        tagger: name of the tagger.
-        parser: name of the constituency parser.
-        mlm: name of the masked language model.
+        tagger, parser, mlm: names of the models.
     """
 
     def __init__(self, tagger: str, parser: str, mlm: str) -> None:
         self._names: dict[Kind, str] = {"tagger": tagger, "parser": parser, "mlm": mlm}
         self._loaded: dict[Kind, Any] = {}
-        # One at a time: what they import must not be imported by two threads at once.
+        # One at a time: two threads must not import the same libraries at once.
         self._lock = Lock()
-        self._loading = Thread(target=self._load_all)
 
-    def begin_loading(self) -> None:
-        """Load all of them in the background, one after the other."""
-        with suppress(RuntimeError):  # it has begun
-            self._loading.start()
-
-    def wait_until_loaded(self) -> None:
-        """Wait for the background, if anything is loaded there."""
-        if self._loading.is_alive():
-            self._loading.join()
-
-    def _load_all(self) -> None:
-        for kind in self._names:
-            # What cannot be loaded is an error where it is asked.
-            with suppress(Exception):
-                if main_thread().is_alive():
-                    getattr(self, kind)
-
-    def _once(self, kind: Kind, load: Callable[[str], Any]) -> Any:
-        if kind not in self._loaded:
-            with self._lock:
-                if kind not in self._loaded:
-                    self._loaded[kind] = load(self._names[kind])
-        return self._loaded[kind]
-
-    @property
-    def tagger(self) -> Tagger:
-        """The tagger."""
-        tagger: Tagger = self._once("tagger", load_tagger)
-        return tagger
-
-    @property
-    def parser(self) -> ConstituencyParser:
-        """The constituency parser."""
-        parser: ConstituencyParser = self._once("parser", load_parser)
-        return parser
-
-    @property
-    def mlm(self) -> MaskedLanguageModel:
-        """The masked language model."""
-        mlm: MaskedLanguageModel = self._once("mlm", load_masked_language_model)
-        return mlm
+    def model(self, kind: Kind) -> Any:
+        """A tagger, parser or masked language model; see `s2lct.builder.models`."""
+        with self._lock:
+            if kind not in self._loaded:
+                self._loaded[kind] = _LOADERS[kind](self._names[kind])
+            return self._loaded[kind]
 
     def fingerprint(self, kind: Kind) -> str:
         """What identifies a model; those that are shipped are not loaded for it."""
         if self._names[kind] == EMBEDDED:
             return embedded_fingerprint(kind)
-        model: Tagger | ConstituencyParser | MaskedLanguageModel = getattr(self, kind)
-        return model.fingerprint
+        return str(self.model(kind).fingerprint)
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Token, ...]]:
-        """The tokens of each text; the other models are loaded meanwhile."""
-        self.begin_loading()
-        return self.tagger.tag(texts)
+        """The tokens of each text."""
+        tokens: list[tuple[Token, ...]] = self.model("tagger").tag(texts)
+        return tokens
 
     def parse(self, sentences: Sequence[Sequence[Token]]) -> list[str | None]:
         """The tree of each sentence."""
-        return self.parser.parse(sentences)
+        trees: list[str | None] = self.model("parser").parse(sentences)
+        return trees
 
     def suggest(self, requests: Sequence[Request], top: int) -> list[Words]:
         """The likeliest words for the first mask of each text, ``top`` of those it may be."""
         texts, among = zip(*requests, strict=True)
-        return self.mlm.suggest(texts, top, among)
+        words: list[Words] = self.model("mlm").suggest(texts, top, among)
+        return words
 
 
 class Memo(Generic[Asked, Answer]):
@@ -187,18 +150,12 @@ class KeptModels:
     def tag(self, texts: Sequence[str]) -> list[tuple[Token, ...]]:
         """Tokens of each text; see `Tagger.tag`."""
         answer = self._asked(LoadedModels.tag, lambda texts: [0] * len(texts))
-        return Memo(self._cache, self._decided_by("tags", "tagger"), answer, str, _TOKENS)(texts)
+        return self._memo("tags", "tagger", answer, str, _TOKENS)(texts)
 
     def parse(self, sentences: Sequence[Sequence[Token]]) -> list[str | None]:
         """Bracketed trees; see `ConstituencyParser.parse`."""
-        memo: Memo[Sequence[Token], str | None] = Memo(
-            self._cache,
-            self._decided_by("parses", "parser"),
-            self._asked(LoadedModels.parse, lambda sentences: list(map(len, sentences))),
-            lambda sentence: _TOKENS.dump_json(tuple(sentence)).decode(),
-            _TREE,
-        )
-        return memo(sentences)
+        answer = self._asked(LoadedModels.parse, lambda sentences: list(map(len, sentences)))
+        return self._memo("parses", "parser", answer, _tokens_key, _TREE)(sentences)
 
     def parsed(self, texts: Sequence[str]) -> list[ParsedSentence | None]:
         """Each text with its tokens and its tree; None where the parser gives none."""
@@ -211,32 +168,21 @@ class KeptModels:
     @cached_property
     def words(self) -> Sequence[str]:
         """Every word that the masked language model can suggest."""
-        memo: Memo[str, list[str]] = Memo(
-            self._cache,
-            self._decided_by("words", "mlm"),
-            lambda names: ((n, list(self._loaded.mlm.words)) for n in range(len(names))),
-            str,
-            _VOCABULARY,
-        )
-        return memo(["all"])[0]
+
+        def listed(names: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+            yield from ((n, list(self._loaded.model("mlm").words)) for n in range(len(names)))
+
+        return self._memo("words", "mlm", listed, str, _VOCABULARY)(["all"])[0]
 
     def suggest(
-        self,
-        texts: Sequence[str],
-        top: int,
-        among: Sequence[frozenset[str] | None] | None = None,
+        self, texts: Sequence[str], top: int, among: Sequence[frozenset[str] | None] | None = None
     ) -> list[Words]:
         """Words for the first mask of each text; see `MaskedLanguageModel.suggest`."""
-        memo: Memo[Request, Words] = Memo(
-            self._cache,
-            self._decided_by(f"first {top} words", "mlm"),
-            self._asked(
-                partial(LoadedModels.suggest, top=top),
-                lambda requests: self._loaded.mlm.lengths([text for text, _ in requests]),
-            ),
-            _request_key,
-            _WORDS,
+        answer = self._asked(
+            partial(LoadedModels.suggest, top=top),
+            lambda requests: self._loaded.model("mlm").lengths([text for text, _ in requests]),
         )
+        memo = self._memo(f"first {top} words", "mlm", answer, _request_key, _WORDS)
         requests = list(zip(texts, among or [None] * len(texts), strict=True))
         # Requests about one text stand side by side: it is read once for them.
         order = sorted(range(len(requests)), key=lambda number: _request_key(requests[number]))
@@ -245,20 +191,12 @@ class KeptModels:
 
     def scores(self, texts: Iterable[str]) -> list[tuple[float, ...]]:
         """What scorers of sentiment say of texts; see `lexicon.scores`."""
-        code = source_fingerprint("s2lct.builder.language")
-        memo: Memo[str, tuple[float, ...]] = Memo(
-            self._cache,
-            f"scores {predicting_versions()} {code}",
-            lambda missing: enumerate(map(tuple, scores(missing))),
-            str,
-            _SCORES,
-        )
-        return memo(list(texts))
+        decided_by = f"{predicting_versions()} {source_fingerprint('s2lct.builder.language')}"
 
-    def opinions(self, texts: Sequence[str]) -> dict[str, Opinion]:
-        """What judges of sentiment say of texts; see `opinions`."""
-        self._loaded.wait_until_loaded()  # it imports what the models import
-        return opinions(texts)
+        def scored(texts: Sequence[str]) -> Iterator[tuple[int, tuple[float, ...]]]:
+            yield from enumerate(map(tuple, scores(texts)))
+
+        return Memo(self._cache, f"scores {decided_by}", scored, str, _SCORES)(list(texts))
 
     def extended(
         self,
@@ -273,20 +211,22 @@ class KeptModels:
             sources: the sentences.
             extend: yields the number of each sentence with what extends it, in any order.
         """
-        memo = Memo(
-            self._cache,
-            f"extended {decided_by} {predicting_versions()} {self._engine.device}",
-            extend,
-            lambda source: _SOURCE.dump_json(source).decode(),
-            _EXTENDED,
-        )
-        return memo(sources)
+        decided_by = f"extended {decided_by} {predicting_versions()} {self._engine.device}"
+        return Memo(self._cache, decided_by, extend, _source_key, _EXTENDED)(sources)
 
-    def _decided_by(self, what: str, kind: Kind) -> str:
-        """What answers depend on: weights, code that asks, packages, and where they compute."""
+    def _memo(
+        self,
+        what: str,
+        kind: Kind,
+        answer: Callable[[Sequence[Asked]], Iterable[tuple[int, Answer]]],
+        key: Callable[[Asked], str],
+        encoding: TypeAdapter[Answer],
+    ) -> Memo[Asked, Answer]:
+        """Answers of a model depend on weights, code, packages, and where they are computed."""
         code = source_fingerprint("s2lct.builder.models")
-        fingerprint = self._loaded.fingerprint(kind)
-        return f"{what} {fingerprint} {code} {predicting_versions()} {self._engine.device}"
+        weights = self._loaded.fingerprint(kind)
+        decided_by = f"{what} {weights} {code} {predicting_versions()} {self._engine.device}"
+        return Memo(self._cache, decided_by, answer, key, encoding)
 
     def _asked(
         self,
@@ -304,6 +244,14 @@ class KeptModels:
         return answers
 
 
+def _tokens_key(sentence: Sequence[Token]) -> str:
+    return _TOKENS.dump_json(tuple(sentence)).decode()
+
+
+def _source_key(source: Source) -> str:
+    return _SOURCE.dump_json(source).decode()
+
+
 @lru_cache(maxsize=256)
 def _digest(words: frozenset[str] | None) -> str:
     if words is None:
@@ -318,8 +266,8 @@ def _request_key(request: Request) -> str:
 def _parts(lengths: Sequence[int]) -> list[list[int]]:
     """The numbers of texts in parts for workers, equally long ones in one part."""
     parts: list[list[int]] = []
-    for equal in same_lengths(range(len(lengths)), lengths, lambda _: AT_ONCE):
-        if not parts or len(parts[-1]) + len(equal) > AT_ONCE:
+    for equal in same_lengths(range(len(lengths)), lengths, lambda _: TEXTS_PER_TASK):
+        if not parts or len(parts[-1]) + len(equal) > TEXTS_PER_TASK:
             parts.append([])
         parts[-1] += equal
     return parts

@@ -24,7 +24,8 @@ from s2lct.builder.records import (
 from s2lct.builder.rules import MAX_SOURCES
 from s2lct.builder.stages.compose import composed_seed
 from s2lct.builder.stages.mask import fill, mask
-from s2lct.builder.stages.search import candidates, is_complete_sentence, matches, still_meets
+from s2lct.builder.stages.search import candidates, is_complete_sentence, still_meets
+from s2lct.builder.stages.select import matches
 from s2lct.builder.write import Rows, Work, rows_of
 from s2lct.errors import CapabilityError
 from s2lct.identity import shuffle_key
@@ -286,8 +287,8 @@ def _chosen(
 
     best: dict[tuple[str, str], Expansion] = {}
     for expansion in expansions:
-        known = best.setdefault((expansion.seed_id, expansion.text), expansion)
-        if rank(expansion) > rank(known):
+        better = best.setdefault((expansion.seed_id, expansion.text), expansion)
+        if rank(expansion) > rank(better):
             best[expansion.seed_id, expansion.text] = expansion
     by_seed: dict[str, list[Expansion]] = {each.id: [] for each in seeds}
     for expansion in best.values():
@@ -302,10 +303,10 @@ def _distinct_families(
     seeds: Sequence[Seed], expansions: Mapping[str, Sequence[Expansion]]
 ) -> list[Family]:
     """The families of a capability, without expansions whose text is there already."""
-    taken = {seed.text for seed in seeds}
+    texts = {seed.text for seed in seeds}
     families: list[Family] = []
     for seed in seeds:
-        distinct = [expansion for expansion in expansions[seed.id] if expansion.text not in taken]
-        taken.update(expansion.text for expansion in distinct)
+        distinct = [expansion for expansion in expansions[seed.id] if expansion.text not in texts]
+        texts.update(expansion.text for expansion in distinct)
         families.append(Family(seed, tuple(distinct)))
     return families

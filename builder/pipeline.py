@@ -21,8 +21,8 @@ from s2lct.builder.records import Family, Seed, Sentence, Source, seed_source_id
 from s2lct.builder.rules import BuildRules, annotated_rules, unread_rules
 from s2lct.builder.stages.choose import choose
 from s2lct.builder.stages.choose_seeds import choose_seeds
-from s2lct.builder.stages.compose import Stream, compose_seeds, partner_slots
-from s2lct.builder.stages.confirm import confirm, label_preserving
+from s2lct.builder.stages.compose import Stream, compose_seeds, partner_slots, usable_seeds
+from s2lct.builder.stages.confirm import confirm
 from s2lct.builder.stages.contrast import contrast
 from s2lct.builder.stages.expand import expand
 from s2lct.builder.stages.extend import extend, sources_of
@@ -195,7 +195,7 @@ class Slot:
         rules: what is searched for it.
         candidates: sentences that were not drawn yet, in drawing order.
         batch, maximum: how many sentences are drawn at once, and at all.
-        found: sentences that meet a rule.
+        matching: drawn sentences that meet a rule.
         shortened: the first of them, each in its shorter forms before it is whole.
     """
 
@@ -205,8 +205,13 @@ class Slot:
     candidates: Sequence[Sentence]
     batch: int
     maximum: int
-    found: list[Source] = field(default_factory=list)
+    matching: list[Source] = field(default_factory=list)
     shortened: list[list[Source]] = field(default_factory=list)
+
+    @property
+    def sources(self) -> list[Source]:
+        """What was shortened, in drawing order."""
+        return [form for forms in self.shortened for form in forms]
 
     @property
     def wanted(self) -> int:
@@ -216,12 +221,12 @@ class Slot:
     @property
     def number_found(self) -> int:
         """How many sentences were found that may fill the slot."""
-        return min(len(self.found), self.maximum)
+        return min(len(self.matching), self.maximum)
 
     @property
     def is_complete(self) -> bool:
         """Whether there are no more sentences for it."""
-        is_used_up = not self.candidates and len(self.shortened) == len(self.found)
+        is_used_up = not self.candidates and len(self.shortened) == len(self.matching)
         return is_used_up or len(self.shortened) >= self.maximum
 
 
@@ -246,19 +251,20 @@ def worth_processing(
 
 
 def draw_seeds(
-    slots: Sequence[Slot],
-    capabilities: Sequence[Capability],
-    models: KeptModels,
-    rules: BuildRules,
+    slots: Sequence[Slot], capabilities: Sequence[Capability], models: KeptModels, rules: BuildRules
 ) -> dict[str, list[Seed]]:
     """Draw sentences, look at what seeds they make, and draw more where there are too few."""
     progress = bar("compose", len(capabilities))
     streams: dict[str, list[Stream]] = {}
     lacking, waiting = list(slots), len(capabilities)
     while True:
+        composed = {(slot.capability, slot.name): len(slot.sources) for slot in slots}
         _draw(lacking, models, rules)
-        drawn = {slot.capability for slot in lacking}
-        streams |= {c.id: streams_of(c, slots, rules) for c in capabilities if c.id in drawn}
+        for capability in capabilities:
+            if any(slot.capability == capability.id for slot in lacking):
+                new = streams_of(capability, slots, rules, composed)
+                before = streams.get(capability.id, [[] for _ in new])
+                streams[capability.id] = [[*a, *b] for a, b in zip(before, new, strict=True)]
         incomplete = {slot.capability for slot in slots if not slot.is_complete}
         seeds, short = choose_seeds(capabilities, streams, rules, incomplete)
         progress(waiting - len(short))
@@ -268,25 +274,35 @@ def draw_seeds(
             return seeds
 
 
-def streams_of(capability: Capability, slots: Sequence[Slot], rules: BuildRules) -> list[Stream]:
-    """The seeds of a capability that may be published, of what was drawn for its slots."""
-    sources = {
-        slot.name: [form for forms in slot.shortened for form in forms]
-        for slot in slots
-        if slot.capability == capability.id
-    }
-    composed = compose_seeds(capability.id, capability.form("fluent"), sources, rules)
-    return keep_seeds(composed, rules.annotations)
+def streams_of(
+    capability: Capability,
+    slots: Sequence[Slot],
+    rules: BuildRules,
+    composed: Mapping[tuple[str, str], int] = {},
+) -> list[Stream]:
+    """The seeds of a capability that may be published, of what was drawn for its slots.
+
+    Args:
+        capability: the capability.
+        slots: with the sentences that were drawn.
+        rules: of the build.
+        composed: how many sentences of each slot of a capability have been first in seeds already.
+    """
+    form, own_slots = capability.form("fluent"), [s for s in slots if s.capability == capability.id]
+    sources = {slot.name: slot.sources for slot in own_slots}
+    before = {slot.name: composed.get((slot.capability, slot.name), 0) for slot in own_slots}
+    streams = compose_seeds(capability.id, form, sources, rules, before)
+    return usable_seeds(keep_seeds(streams, rules.annotations), form, rules)
 
 
 def _draw(slots: Sequence[Slot], models: KeptModels, rules: BuildRules) -> None:
     """Select and shorten the next sentences of slots."""
-    while selecting := [s for s in slots if s.candidates and len(s.found) < s.wanted]:
+    while selecting := [s for s in slots if s.candidates and len(s.matching) < s.wanted]:
         batches = [(slot.rules, slot.candidates[: slot.batch]) for slot in selecting]
         for slot, selected in zip(selecting, select(batches, models, rules), strict=True):
             slot.candidates = slot.candidates[slot.batch :]
-            slot.found += selected
-    new = [slot.found[len(slot.shortened) : slot.wanted] for slot in slots]
+            slot.matching += selected
+    new = [slot.matching[len(slot.shortened) : slot.wanted] for slot in slots]
     shortened = iter(shorten([source for group in new for source in group], models, rules))
     for slot, group in zip(slots, new, strict=True):
         forms = [next(shortened) for _ in group]
@@ -303,7 +319,7 @@ def extended_sources(
     decided_by = fingerprint_of([inputs.decides_extensions, rules.requires_fluency])
     compute = partial(extend_batches, models=models, rules=rules)
     extended = models.extended(decided_by, worth, compute)
-    return {source.text: found for source, found in zip(worth, extended, strict=True)}
+    return {source.text: each for source, each in zip(worth, extended, strict=True)}
 
 
 def extend_batches(
@@ -318,9 +334,7 @@ def extend_batches(
 
     def extend_batch(batch: Sequence[int]) -> list[Extended]:
         of_batch = [sources[number] for number in batch]
-        confirmed = confirm(of_batch, extend(of_batch, models, rules), models, rules)
-        usable = label_preserving(of_batch, confirmed, models, rules)
-        return [(len(all), some) for all, some in zip(confirmed, usable, strict=True)]
+        return confirm(of_batch, extend(of_batch, models, rules), models, rules)
 
     for batch, extended in zip(batches, two_at_a_time(extend_batch, batches), strict=True):
         yield from zip(batch, extended, strict=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from s2lct.builder.annotations import Annotations
@@ -102,31 +102,31 @@ class BuildRules:
     worth_processing: Container[object]
     in_expansions: Collection[str]
     accepted_parts: Container[object]
-    undecided_parts: Container[object]
     accepted_extensions: Container[object]
     faultless: Container[object]
     max_sources: int
     batch: int
-    max_seeds_of_sentence: int
-    takes_plain_sentences_only: bool
-    soundness: Literal["required", "preferred", "ignored"]
-    keeps_complements: bool
-    shortened_first: bool
-    shares_sentences: bool
-    denies_degrees: bool
     mask_tags: Sequence[str]
     masks_per_sentence: int | None
-    collocations: Collocations | None
-    phrases: PhraseBank
     barred_words: frozenset[str]
-    inserts_in_pairs: bool
-    parses_extensions: bool
-    requires_fluency: bool
-    max_extensions: int
-    shunned_by_negation: frozenset[str]
-    rewords_freely: bool
-    limits_authors_words: bool
     domain_words: Mapping[str, frozenset[str]]
+    undecided_parts: Container[object] = frozenset()
+    max_seeds_of_sentence: int = SEEDS_OF_A_SENTENCE
+    takes_plain_sentences_only: bool = False
+    soundness: Literal["required", "preferred", "ignored"] = "ignored"
+    keeps_complements: bool = False
+    shortened_first: bool = False
+    shares_sentences: bool = False
+    denies_degrees: bool = True
+    collocations: Collocations | None = None
+    phrases: PhraseBank = field(default_factory=dict)
+    inserts_in_pairs: bool = True
+    parses_extensions: bool = False
+    requires_fluency: bool = False
+    max_extensions: int = sys.maxsize
+    shunned_by_negation: frozenset[str] = ASSERTIVE
+    rewords_freely: bool = True
+    limits_authors_words: bool = True
 
     def may_stand(self, id: str, label: Label) -> bool:
         """Whether a sentence of a label, or an extension of one, may stand in a case."""
@@ -186,30 +186,13 @@ def _basic_rules(
         worth_processing=AllBut() if index is None else index,
         in_expansions=index if index is not None and prefers_expansions else frozenset(),
         accepted_parts=annotations.accepted_parts,
-        undecided_parts=frozenset(),
         accepted_extensions=AllBut() if index is None else annotations.in_cases,
         faultless=annotations.faultless,
         max_sources=MAX_SOURCES if config.seeds <= MAX_SOURCES else sys.maxsize,
         batch=min(max(MIN_BATCH, config.seeds), MAX_BATCH),
-        max_seeds_of_sentence=SEEDS_OF_A_SENTENCE,
-        takes_plain_sentences_only=False,
-        soundness="ignored",
-        keeps_complements=False,
-        shortened_first=False,
-        shares_sentences=False,
-        denies_degrees=True,
         mask_tags=config.mask_tags,
         masks_per_sentence=config.masks_per_sentence,
-        collocations=None,
-        phrases={},
         barred_words=ABOUT_GROUPS | domain.foreign_words,
-        inserts_in_pairs=True,
-        parses_extensions=False,
-        requires_fluency=False,
-        max_extensions=sys.maxsize,
-        shunned_by_negation=ASSERTIVE,
-        rewords_freely=True,
-        limits_authors_words=True,
         domain_words=domain.classes,
     )
     if not config.is_user_corpus:

@@ -20,8 +20,8 @@ from s2lct.suite.tables import CONTRAST, KINDS, ORIGINS, SUITE_FILE, without
 
 Row = Mapping[str, Any]
 _WORD = re.compile(r"[\w']+")
-_MOST_FAULTS_OF_A_ROW = 5
-_SHOWN = 200
+_MAX_FAULTS_PER_ROW = 5
+_MAX_CHARACTERS_SHOWN = 200
 
 
 def verify_suite(folder: Path) -> list[str]:
@@ -40,7 +40,7 @@ def verify_suite(folder: Path) -> list[str]:
         try:
             form = Capability.model_validate(data).form(suite.described["options"]["templates"])
         except ValidationError as error:
-            why = plain("; ".join(faults_in(error)), _SHOWN)
+            why = plain("; ".join(faults_in(error)), _MAX_CHARACTERS_SHOWN)
             faults.append(f"{SUITE_FILE}: {data['id']} is no specification: {why}")
         else:
             faults += _config_faults(suite.rows.get(data["id"], ()), form, suite.described)
@@ -67,16 +67,16 @@ def _config_faults(rows: Sequence[Row], form: Form, described: Mapping[str, Any]
         if row["text"] in texts:
             yield f"{where}: its text is also that of {texts[row['text']]}"
         texts[row["text"]] = where
-        found = [*_label_faults(row, form)]
+        faults = [*_label_faults(row, form)]
         base = case = cases[row["seed_id"]]
         if row["kind"] == CONTRAST:
-            found += _contrast_faults(row, case, form)
+            faults += _contrast_faults(row, case, form)
             base = contrasts.get(case["seed_id"], case) if row["inserted"] else case
         if row["kind"] == "expansion" or base is not case:
-            found += _expansion_faults(row, base, form, is_fluent=is_fluent)
+            faults += _expansion_faults(row, base, form, is_fluent=is_fluent)
         else:
-            found += _seed_faults(row, form, is_fluent=is_fluent)
-        yield from (f"{where}: {fault}" for fault in found[:_MOST_FAULTS_OF_A_ROW])
+            faults += _seed_faults(row, form, is_fluent=is_fluent)
+        yield from (f"{where}: {fault}" for fault in faults[:_MAX_FAULTS_PER_ROW])
 
 
 def _seed_faults(row: Row, form: Form, *, is_fluent: bool) -> Iterator[str]:
@@ -102,8 +102,10 @@ def _contrast_faults(row: Row, case: Row, form: Form) -> Iterator[str]:
     is_reworded = _is_reworded(row, form)
     if not is_reworded and row["sources"] != case["sources"]:
         yield "its sources are not its case's"
-    own, others = ([(w["word"], w["tag"]) for w in each["inserted"]] for each in (row, case))
-    if own != others:
+    words, words_of_case = (
+        [(w["word"], w["tag"]) for w in each["inserted"]] for each in (row, case)
+    )
+    if words != words_of_case:
         yield "its inserted words are not its case's"
 
 
@@ -153,15 +155,15 @@ def is_licensed(production: Mapping[str, Any], tags: Sequence[str]) -> bool:
 
 def is_part(used: str, text: str) -> bool:
     """Whether it is a sentence, or one out of which whole words were taken, capitals aside."""
-    left = iter(_WORD.findall(text.lower()))
-    return used != "" and all(word in left for word in _WORD.findall(used.lower()))
+    whole = iter(_WORD.findall(text.lower()))
+    return used != "" and all(word in whole for word in _WORD.findall(used.lower()))
 
 
 def _label_faults(row: Row, form: Form) -> Iterator[str]:
     """Whether the labels are those of a template of the capability with as many slots."""
     templates: Sequence[Template] = form.templates
     if row["kind"] == CONTRAST:
-        templates = [each for each in (one.as_contrast for one in templates) if each is not None]
+        templates = [t.as_contrast for t in form.templates if t.as_contrast is not None]
     sources = [LABELS[source["label"]] for source in row["sources"]]
     allowed = [
         template.passing(dict(zip(template.slots, sources, strict=True)))

@@ -112,10 +112,7 @@ def _source(sentence: Sentence, used: str) -> Row:
 
 
 def write_suite(
-    inputs: Inputs,
-    rows: Rows,
-    counts: Mapping[str, Mapping[str, int]],
-    folder: Path,
+    inputs: Inputs, rows: Rows, counts: Mapping[str, Mapping[str, int]], folder: Path
 ) -> None:
     """Write a built suite into an empty folder; no time, machine or order of work is recorded."""
     recorded, (corpus, *neutral) = inputs.recorded, map(_described, inputs.corpora)

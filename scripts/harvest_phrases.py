@@ -24,7 +24,7 @@ from s2lct.builder.language.grammar import ATTACHMENTS, PHRASES, ReferenceGramma
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import load_parser, load_tagger, parsed_sentences
 from s2lct.builder.records import ParsedSentence
-from s2lct.builder.stages.reduce import Attachment, head_before, head_of, reductions
+from s2lct.builder.stages.shorten import Attachment, head_before, head_of, reductions
 from s2lct.files import atomic_file
 
 AT_ONCE = 1_000

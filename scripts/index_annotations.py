@@ -26,8 +26,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from s2lct.builder.annotations import (
-    BEST,
-    LEAST_ANNOTATORS,
+    BEST_GRADE,
+    MIN_ANNOTATORS,
     Annotation,
     Annotations,
     read_file,
@@ -116,10 +116,12 @@ def divide_annotations() -> None:
         for path in (REFUSED_ANNOTATIONS, SHIPPED_ANNOTATIONS)
         for annotation in read_file(path)
     }
-    natural = Counter(annotation.id for annotation in read.values() if annotation.natural == BEST)
+    natural = Counter(
+        annotation.id for annotation in read.values() if annotation.natural == BEST_GRADE
+    )
     parts: dict[Path, list[Annotation]] = {SHIPPED_ANNOTATIONS: [], REFUSED_ANNOTATIONS: []}
     for _, annotation in sorted(read.items()):
-        is_natural = natural[annotation.id] >= LEAST_ANNOTATORS
+        is_natural = natural[annotation.id] >= MIN_ANNOTATORS
         parts[SHIPPED_ANNOTATIONS if is_natural else REFUSED_ANNOTATIONS].append(annotation)
     for path, rows_of_file in parts.items():
         rows = [annotation.model_dump(exclude_defaults=True) for annotation in rows_of_file]

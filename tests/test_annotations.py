@@ -60,12 +60,6 @@ def test_what_passed_is_never_read_again_nor_what_was_refused(given: list[Annota
             assert annotator not in {each.annotator for each in annotations.of(item.id)}
 
 
-def test_one_lower_grade_refuses_what_two_passed() -> None:
-    both = [annotation(IDS[0], "a"), annotation(IDS[0], "b")]
-    assert Annotations(both).accepts(IDS[0], {"neutral"})
-    assert not Annotations([*both, annotation(IDS[0], "c", natural=1)]).accepts(IDS[0], {"neutral"})
-
-
 TEXTS = st.lists(
     st.lists(st.sampled_from(["the", "a", "film", "of", "town", "dull"]), min_size=1, max_size=12),
     min_size=1,

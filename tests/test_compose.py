@@ -30,9 +30,15 @@ from s2lct.builder.records import (
     expansion_source_id,
     sentence_id,
 )
-from s2lct.builder.stages.choose import LARGEST_SHARE, LEAST_ALLOWED, choose, words_of
+from s2lct.builder.stages.choose import MAX_SHARE_OF_INSERTION, MIN_ALLOWED, choose, words_of
 from s2lct.builder.stages.choose_seeds import MAX_SEEDS_OF_SENTENCE, choose_seeds
-from s2lct.builder.stages.compose import WORDINGS_TRIED, compose, compose_seeds, expansion_of
+from s2lct.builder.stages.compose import (
+    MAX_WORDINGS_TRIED,
+    compose,
+    compose_seeds,
+    expansion_of,
+    usable_seeds,
+)
 from s2lct.builder.stages.keep import keep_seeds
 from s2lct.identity import content_id
 from s2lct.labels import Label
@@ -105,7 +111,7 @@ def drawn(
     """The seeds of a capability of that form, as if its *it* always were something."""
     rules = accepting_rules(seeds=most, **changes)
     streams = compose_seeds("LC4", form, {"N": pool, "P": []}, rules)
-    streams = keep_seeds(streams, annotations)
+    streams = usable_seeds(keep_seeds(streams, annotations), form, rules)
     seeds, lacking = choose_seeds([capability_of(form)], {"LC4": streams}, rules)
     assert not lacking
     return seeds["LC4"]
@@ -199,8 +205,9 @@ def test_a_wording_depends_on_its_sentences_alone(
 @given(POOLS, st.sets(st.sampled_from(["Many", "I", "Is", "Can", "The", "This", "Does"])))
 def test_annotations_decide(pool: list[Source], refused: set[str]) -> None:
     composed = compose_seeds("LC4", WORDED, {"N": pool, "P": []}, accepting_rules())
+    composed = usable_seeds(composed, WORDED, accepting_rules())
     wordings = [wordings for stream in composed for wordings in stream]
-    assert all(0 < len(seeds) <= WORDINGS_TRIED for seeds in wordings)
+    assert all(0 < len(seeds) <= MAX_WORDINGS_TRIED for seeds in wordings)
     every = [seed for seeds in wordings for seed in seeds]
     accepted = [seed for seed in every if seed.text.split()[0] not in refused]
     seeds = drawn(pool, annotations=accepting(accepted))
@@ -244,6 +251,7 @@ def test_seeds_of_the_sentences_drawn_are_those_of_all_or_more_are_asked_for(
 
     def chosen(sources: Sequence[Source], incomplete: set[str]) -> tuple[list[Seed], set[str]]:
         streams = compose_seeds("LC4", WORDED, {"N": sources, "P": []}, rules)
+        streams = usable_seeds(streams, WORDED, rules)
         seeds, lacking = choose_seeds([capability], {"LC4": streams}, rules, incomplete)
         return seeds["LC4"], lacking
 
@@ -279,10 +287,10 @@ def test_no_insertion_is_chosen_more_often_than_its_share(
     assert all(one.seed_id == seed for seed, some in chosen.items() for one in some)
     assert all(len(some) <= per_seed for some in chosen.values())
     counts = Counter(map(words_of, taken))
-    assert max(counts.values(), default=0) <= max(LEAST_ALLOWED, LARGEST_SHARE * len(taken))
+    assert max(counts.values(), default=0) <= max(MIN_ALLOWED, MAX_SHARE_OF_INSERTION * len(taken))
     # None is left out that could have been taken.
     left = [one for one in given_ones if one not in taken and len(chosen[one.seed_id]) < per_seed]
-    assert all(counts[words_of(one)] >= LEAST_ALLOWED for one in left)
+    assert all(counts[words_of(one)] >= MIN_ALLOWED for one in left)
     shuffled = list(given_ones)
     order.shuffle(shuffled)  # type: ignore[attr-defined]
     assert choose([seeds], shuffled, rules) == chosen

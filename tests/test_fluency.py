@@ -141,7 +141,7 @@ def test_a_word_has_the_tag_that_it_has_in_its_sentence(proposed: str) -> None:
     def confirmed(grammar: ReferenceGrammar, tags: set[str]) -> list[tuple[str, Production]]:
         models, rules = cast(KeptModels, EveryModel()), rules_for(mask_tags=tags)
         with patch.object(ReferenceGrammar, "load", lambda: grammar):
-            (found,) = confirm.confirm([base], [[extension]], models, rules)
+            (found,) = confirm.as_meant([base], [[extension]], models, rules)
         return [(one.inserted[0].tag, one.production) for one in found]
 
     ((tag, production),) = confirmed(grammar, {"JJ", "NN"})

@@ -59,7 +59,10 @@ def loaded() -> LoadedModels:
 @pytest.fixture(scope="module")
 def alone(loaded: LoadedModels) -> Answers:
     """What fills each text, asked by itself."""
-    return {request: loaded.mlm.suggest([request[0]], 5, [request[1]])[0] for request in REQUESTS}
+    return {
+        request: loaded.model("mlm").suggest([request[0]], 5, [request[1]])[0]
+        for request in REQUESTS
+    }
 
 
 def answers_of(models: Any) -> tuple[Any, ...]:
@@ -70,9 +73,9 @@ def answers_of(models: Any) -> tuple[Any, ...]:
 def test_an_interrupted_run_goes_on_and_nothing_is_asked_twice(
     loaded: LoadedModels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("s2lct.builder.kept_models.AT_ONCE", 7)
+    monkeypatch.setattr("s2lct.builder.kept_models.TEXTS_PER_TASK", 7)
     tokens = loaded.tag(TEXTS)
-    plain = tokens, loaded.parse([*tokens, ()]), loaded.mlm.suggest(MASKED, 5, AMONG)
+    plain = tokens, loaded.parse([*tokens, ()]), loaded.model("mlm").suggest(MASKED, 5, AMONG)
     asks = 0
     with Cache() as cache:
         for answers in (2, 3, 4, 100):
@@ -110,6 +113,8 @@ def test_answers_of_other_packages_or_devices_do_not_count(
         known = {"torch": "2.13.0"} | {package: "9.9"}
         monkeypatch.setattr("s2lct.builder.kept_models.predicting_versions", lambda v=known: v)
         assert asks("cpu") == 3
+    monkeypatch.setattr("s2lct.builder.kept_models.source_fingerprint", "of {}".format)
+    assert asks("cpu") == 3
 
 
 @settings(max_examples=20)
@@ -123,7 +128,7 @@ def test_fillings_depend_on_their_text_and_its_words_alone(
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     with (
-        patch("s2lct.builder.kept_models.AT_ONCE", size),
+        patch("s2lct.builder.kept_models.TEXTS_PER_TASK", size),
         tempfile.TemporaryDirectory() as folder,
         Cache(Path(folder) / "cache.sqlite") as cache,
     ):
@@ -132,11 +137,11 @@ def test_fillings_depend_on_their_text_and_its_words_alone(
         found = models.suggest(texts, 5, among)
     torch.set_num_threads(before)
     assert found == [alone[request] for request in asked]
-    assert found == loaded.mlm.suggest(texts, 5, among)
+    assert found == loaded.model("mlm").suggest(texts, 5, among)
 
 
 def test_what_fills_a_mask_is_ranked_as_rounded_and_by_alphabet(loaded: LoadedModels) -> None:
-    model = loaded.mlm
+    model = loaded.model("mlm")
     few = frozenset(model.words[::50])
     for text in MASKED[:6]:
         (found,), (of_few,) = model.suggest([text], 2_000), model.suggest([text], 10_000, [few])
@@ -145,16 +150,3 @@ def test_what_fills_a_mask_is_ranked_as_rounded_and_by_alphabet(loaded: LoadedMo
         assert len(of_few) == len(few)
         for answer in (found, of_few):
             assert list(answer) == sorted(answer, key=lambda each: (-each[1], each[0]))
-
-
-def test_answers_of_other_code_are_asked_again(
-    loaded: LoadedModels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with Cache(tmp_path / "cache.sqlite") as cache:
-        engine = Killed(loaded, 100)
-        models = KeptModels(loaded, engine, cache)
-        models.tag(TEXTS)
-        left = engine.left
-        monkeypatch.setattr("s2lct.builder.kept_models.source_fingerprint", "of {}".format)
-        models.tag(TEXTS)
-        assert engine.left < left < 100

@@ -69,7 +69,7 @@ def test_a_build_of_which_a_worker_is_killed_writes_the_bytes_of_one_process(
     small = {"seeds": 2, "masks": 3, "expansions": 2}
     build_suite(config_for(corpus_path, tmp_path / "whole", **small))
     shutil.rmtree(own_cache)
-    monkeypatch.setattr(kept_models, "AT_ONCE", 4)
+    monkeypatch.setattr(kept_models, "TEXTS_PER_TASK", 4)
     notes = tmp_path / "notes"
 
     def workers() -> list[list[str]]:

@@ -8,7 +8,7 @@ from s2lct.builder.language.grammar import ReferenceGrammar, shipped_attachments
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import load_parser, load_tagger, parsed_sentences
 from s2lct.builder.models.opinions import opinions
-from s2lct.builder.stages.reduce import shortened
+from s2lct.builder.stages.shorten import shortened
 from s2lct.builder.stages.soundness import is_sound
 from s2lct.labels import LABELS
 
@@ -54,9 +54,7 @@ def test_a_shortened_sentence_keeps_what_its_words_need() -> None:
         },
     }
     for sentence, expected in zip(
-        parsed_sentences(list(shorter), load_tagger(), load_parser()),
-        shorter.values(),
-        strict=True,
+        parsed_sentences(list(shorter), load_tagger(), load_parser()), shorter.values(), strict=True
     ):
         assert sentence is not None
         found = shortened(

@@ -205,11 +205,11 @@ class Draw:
             for id, seeds in sorted(accepted.items(), key=lambda item: len(item[1]))
         ]
         drawn = [seed for turn in zip_longest(*groups) for seed in turn if seed is not None]
-        known = {seed.id for seeds in accepted.values() for seed in seeds}
-        used = Counter(text for seed in drawn if seed.id in known for text in seed.sentences)
+        accepted_ids = {seed.id for seeds in accepted.values() for seed in seeds}
+        used = Counter(text for seed in drawn if seed.id in accepted_ids for text in seed.sentences)
         seeds: list[Seed] = []
         for seed in drawn:
-            if seed.id not in known:
+            if seed.id not in accepted_ids:
                 # A sentence that is in as many seeds as it may be needs no reading in another.
                 if any(used[text] >= rules.max_seeds_of_sentence for text in seed.sentences):
                     continue
@@ -274,8 +274,8 @@ def annotate(
     ``budget`` is of all models together, traps aside.
     """
     unanswered: set[str] = set()
-    left = sys.maxsize if budget is None else budget
-    while left > 0:
+    budget_left = sys.maxsize if budget is None else budget
+    while budget_left > 0:
         candidates = [
             each
             for each in draw.candidates(file, unanswered)
@@ -283,11 +283,11 @@ def annotate(
         ]
         if not candidates:
             return
-        drawn = candidates[: min(CASES_PER_ROUND, max(1, left // len(models)))]
+        drawn = candidates[: min(CASES_PER_ROUND, max(1, budget_left // len(models)))]
         for model in models:
             drawn = [each for each in drawn if each.item.id not in unanswered]
-            if items := undecided(drawn, file.annotations, model.name)[:left]:
-                left -= len(items)
+            if items := undecided(drawn, file.annotations, model.name)[:budget_left]:
+                budget_left -= len(items)
                 unanswered |= _ask(items, model, file, seed=seed)
 
 

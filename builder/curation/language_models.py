@@ -19,7 +19,7 @@ _LINE = re.compile(
 )
 _OPTIONS = {"temperature": 0.0, "seed": 0, "max_tokens": 2_000}
 """Of a request: an answer has a line of a dozen tokens a text."""
-_MOST_CHARACTERS = 20_000
+_MAX_ANSWER_CHARACTERS = 20_000
 
 
 class LanguageModel:
@@ -57,12 +57,12 @@ def annotations_in(answer: str, items: Sequence[Item], annotator: str) -> list[A
 
     A case needs all four. Of two lines on one item the later counts.
     """
-    found: dict[int, Annotation] = {}
-    for number, label, natural, relevant in _LINE.findall(answer[:_MOST_CHARACTERS]):
+    annotations: dict[int, Annotation] = {}
+    for number, label, natural, relevant in _LINE.findall(answer[:_MAX_ANSWER_CHARACTERS]):
         place = int(number) - 1
         if not 0 <= place < len(items) or (items[place].description and not relevant):
             continue
-        found[place] = Annotation(
+        annotations[place] = Annotation(
             id=items[place].id,
             annotator=annotator,
             label=ANSWERS[label.lower()],
@@ -70,4 +70,4 @@ def annotations_in(answer: str, items: Sequence[Item], annotator: str) -> list[A
             relevant=relevant == "1" if items[place].description else None,
             sentence=items[place].sentence or None,
         )
-    return [found[place] for place in sorted(found)]
+    return [annotations[place] for place in sorted(annotations)]

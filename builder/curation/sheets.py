@@ -24,7 +24,7 @@ from s2lct.suite.annotation import (
     with_traps,
 )
 
-ITEMS_A_SHEET = 200
+ITEMS_PER_SHEET = 200
 ANSWERS: dict[str, Answer] = {
     "neg": "negative",
     "neu": "neutral",
@@ -81,21 +81,21 @@ def write_sheets(items: Sequence[Item], folder: Path, *, seed: int) -> list[Path
     before stay as they are.
     """
     ordered = in_reading_order(items, seed)
-    made = folder / f"cases-{fingerprint_of([item.id for item in ordered])[:8]}"
-    starts = range(0, len(ordered), ITEMS_A_SHEET)
+    subfolder = folder / f"cases-{fingerprint_of([item.id for item in ordered])[:8]}"
+    starts = range(0, len(ordered), ITEMS_PER_SHEET)
     names = [f"sheet-{number:03}" for number in range(1, len(starts) + 1)]
     instructions = protocol()
-    if not made.is_dir():
-        with atomic_folder(made) as place:
+    if not subfolder.is_dir():
+        with atomic_folder(subfolder) as written:
             for name, start in zip(names, starts, strict=True):
-                sheet = with_traps(ordered[start : start + ITEMS_A_SHEET], seed)
-                titles = f"{made.name}-{name}", f"Cases: {name}"
+                sheet = with_traps(ordered[start : start + ITEMS_PER_SHEET], seed)
+                titles = f"{subfolder.name}-{name}", f"Cases: {name}"
                 form = Form(*titles, instructions.split("\n\n"), sheet, QUESTIONS)
-                write_text(place / f"{name}.jsonl", as_json_lines(map(asdict, sheet)))
-                write_text(place / f"{name}.html", form.html())
-                write_text(place / f"{name}.csv", form.csv())
-            write_text(place / "README.md", f"# What to do\n\n{instructions}")
-    return [made / f"{name}.jsonl" for name in names]
+                write_text(written / f"{name}.jsonl", as_json_lines(map(asdict, sheet)))
+                write_text(written / f"{name}.html", form.html())
+                write_text(written / f"{name}.csv", form.csv())
+            write_text(written / "README.md", f"# What to do\n\n{instructions}")
+    return [subfolder / f"{name}.jsonl" for name in names]
 
 
 def read_sheets(folder: Path) -> dict[str, Item]:
@@ -122,17 +122,17 @@ def take_answers(
     Raises:
         AnnotationError: see above, and `read_annotations`.
     """
-    found: dict[tuple[str, str], Annotation] = {}
+    annotations: dict[tuple[str, str], Annotation] = {}
     spelled = {each.annotator.casefold(): each.annotator for each in file.all}
     for each in read_annotations([path], QUESTIONS, handed_out, annotator):
         if not each.answers:
             continue
-        if missing := [one.name for one in QUESTIONS if one.name not in each.answers]:
+        if missing := [q.name for q in QUESTIONS if q.name not in each.answers]:
             raise AnnotationError(
                 f"{path}: {each.item} has no {' and no '.join(missing)}", hint="answer them too"
             )
         name = spelled.setdefault(each.annotator.casefold(), each.annotator)
-        found[name, each.item] = Annotation(
+        annotations[name, each.item] = Annotation(
             id=each.item,
             annotator=name,
             label=ANSWERS[each.answers["label"]],
@@ -140,14 +140,14 @@ def take_answers(
             relevant=each.answers["relevant"] == "1",
             sentence=handed_out[each.item].sentence or None,
         )
-    if not found:
+    if not annotations:
         raise AnnotationError(
             f"--answers {path}: holds no answer", hint="fill in a sheet that `s2lct curate` wrote"
         )
-    known = {(each.annotator, each.id): each for each in file.all}
-    new = [each for key, each in found.items() if known.get(key) != each]
+    earlier = {(each.annotator, each.id): each for each in file.all}
+    new = [each for key, each in annotations.items() if earlier.get(key) != each]
     together = Annotations([*file.all, *new])
-    for name in {name for name, _ in found}:
+    for name in {name for name, _ in annotations}:
         together.check_care(name)
     file.append(new)
     return len(new)

@@ -11,11 +11,11 @@ from s2lct.builder.records import Expansion
 from s2lct.builder.rules import BuildRules
 from s2lct.identity import shuffle_key
 
-LARGEST_SHARE = 0.02
+MAX_SHARE_OF_INSERTION = 0.02
 """No inserted word or phrase is in a larger share of a suite's expansions."""
-LARGEST_SHARE_OF_A_CLASS = 0.04
+MAX_SHARE_OF_WORD_CLASS = 0.04
 """Nor does a class of words, as numbers are."""
-LEAST_ALLOWED = 2
+MIN_ALLOWED = 2
 
 
 def choose(
@@ -26,8 +26,8 @@ def choose(
     In rounds every seed gets one more, as long as it has any, those of a capability with few
     candidates first, among them those with few themselves. It is the candidate whose words, number
     of words, production and kind were chosen least, one of several words before those of one. No
-    word or phrase makes up more than `LARGEST_SHARE` of all, no class of words more than
-    `LARGEST_SHARE_OF_A_CLASS`: numbers, words that English writes with a capital, and those of the
+    word or phrase makes up more than `MAX_SHARE_OF_INSERTION` of all, no class of words more than
+    `MAX_SHARE_OF_WORD_CLASS`: numbers, words that English writes with a capital, and those of the
     domain.
 
     Args:
@@ -46,7 +46,9 @@ def choose(
         limited = _limited(expansion, rules.domain_words) if is_limited else frozenset()
         candidate = _Candidate(expansion, *_features(expansion), limited, key)
         of_seed[expansion.seed_id].append(candidate)
-    of_group = {id: sum(len(of_seed[one]) for one in group) for group in groups for id in group}
+    of_group = {
+        id: sum(len(of_seed[seed_id]) for seed_id in group) for group in groups for id in group
+    }
     ordered = sorted(
         of_group,
         key=lambda id: (of_group[id], len(of_seed[id]), shuffle_key(seed, "order of seeds", id)),
@@ -54,17 +56,17 @@ def choose(
     total = sum(min(per_seed, len(candidates)) for candidates in of_seed.values())
     while True:
         chosen = _chosen(ordered, of_seed, per_seed, _limits(total))
-        found = sum(map(len, chosen.values()))
-        if _limits(found) == _limits(total):
+        number = sum(map(len, chosen.values()))
+        if _limits(number) == _limits(total):
             return {id: chosen[id] for id in of_group}
         # Fewer were chosen than there was room for: of these, too, it is no larger share.
-        total = (total + found) // 2
+        total = (total + number) // 2
 
 
 def _limits(total: int) -> dict[str, int]:
     """How often a word or phrase, and a class of words, may be among so many expansions."""
-    shares = {"part": LARGEST_SHARE, "class": LARGEST_SHARE_OF_A_CLASS}
-    return {name: max(LEAST_ALLOWED, int(share * total)) for name, share in shares.items()}
+    shares = {"part": MAX_SHARE_OF_INSERTION, "class": MAX_SHARE_OF_WORD_CLASS}
+    return {name: max(MIN_ALLOWED, int(share * total)) for name, share in shares.items()}
 
 
 Feature = tuple[str, str]
@@ -106,15 +108,15 @@ def _features(expansion: Expansion) -> tuple[Feature, Feature, Feature, tuple[Fe
 
 def _limited(expansion: Expansion, domain: Mapping[str, Collection[str]]) -> frozenset[Feature]:
     """An expansion's words and phrases, and the classes of its words; a phrase is of none."""
-    found = {("part", word.word.lower()) for word in expansion.inserted}
+    features = {("part", word.word.lower()) for word in expansion.inserted}
     for inserted in expansion.inserted:
         word = inserted.word.lower()
-        found.update(("class", name) for name, some in domain.items() if word in some)
+        features.update(("class", name) for name, words in domain.items() if word in words)
         if inserted.tag == "CD":
-            found.add(("class", "number"))
+            features.add(("class", "number"))
         elif inserted.tag in ("NNP", "NNPS") or (inserted.tag == "JJ" and word in proper_words()):
-            found.add(("class", "capital"))
-    return frozenset(found)
+            features.add(("class", "capital"))
+    return frozenset(features)
 
 
 def _chosen(
@@ -123,7 +125,7 @@ def _chosen(
     per_seed: int,
     limits: Mapping[str, int],
 ) -> dict[str, list[Expansion]]:
-    left = {id: list(of_seed.get(id, ())) for id in seeds}
+    remaining = {id: list(of_seed.get(id, ())) for id in seeds}
     chosen: dict[str, list[Expansion]] = {id: [] for id in seeds}
     used: defaultdict[Feature, int] = defaultdict(int)
     used_up: set[Feature] = set()
@@ -132,14 +134,14 @@ def _chosen(
         """Choose one more expansion of a seed; whether there was one."""
         if len(chosen[id]) == per_seed:
             return False
-        left[id] = [each for each in left[id] if used_up.isdisjoint(each.limited)]
-        candidates = left[id]
+        remaining[id] = [each for each in remaining[id] if used_up.isdisjoint(each.limited)]
+        candidates = remaining[id]
         if only_several:
             candidates = [each for each in candidates if each.length != SINGLE]
         if not candidates:
             return False
         best = min(candidates, key=lambda candidate: candidate.rank(used))
-        left[id].remove(best)
+        remaining[id].remove(best)
         chosen[id].append(best.expansion)
         for feature in (best.words, best.length, best.production, *best.kinds, *best.limited):
             used[feature] += 1

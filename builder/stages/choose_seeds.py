@@ -14,7 +14,7 @@ from s2lct.builder.stages.compose import Stream
 
 MAX_SEEDS_OF_SENTENCE = 2
 """Seeds of a capability that one corpus sentence may be in."""
-MANY_WORDINGS, LARGEST_SHARE_OF_A_WORDING = 16, 0.1
+MANY_WORDINGS, MAX_SHARE_OF_WORDING = 16, 0.1
 """Where a form has so many wordings, none is in a larger share of its seeds."""
 
 
@@ -44,7 +44,7 @@ def choose_seeds(
             others = [seeds[id] for id in seeds if id != capability.id]
             used = Counter(text for seed in chain(*others) for text in seed.sentences)
             wordings = sum(template.variants for template in capability.form("fluent").templates)
-            share = LARGEST_SHARE_OF_A_WORDING if wordings >= MANY_WORDINGS else 1
+            share = MAX_SHARE_OF_WORDING if wordings >= MANY_WORDINGS else 1
             chosen = _choose(
                 streams[capability.id],
                 wanted,

@@ -25,6 +25,7 @@ from s2lct.builder.records import (
     ParsedSentence,
     Seed,
     Source,
+    seed_source_id,
 )
 from s2lct.builder.rules import MAX_SOURCES, BuildRules
 from s2lct.builder.stages.search import still_meets
@@ -34,9 +35,9 @@ from s2lct.labels import Label
 from s2lct.plain_text import plain
 from s2lct.suite.tables import CONTRAST, case_id, without
 
-WORDINGS_TRIED = 4
+MAX_WORDINGS_TRIED = 4
 """Of sentences that stand together."""
-PARTNERS = 3
+MAX_PARTNERS = 3
 """Sentences of another slot that stand beside one of the first slot."""
 Stream = list[list[Seed]]
 """For sentences that stand together, in drawing order, the seeds of their wordings."""
@@ -74,10 +75,10 @@ def compose(
     text = shown = ""
     starts: dict[str, Mapping[int, int]] = {}
     last = 0
-    for found in template.fields():
-        literal = template.text[last : found.start()]
-        text, shown, last = text + literal, shown + literal, found.end()
-        name = found["name"]
+    for field in template.fields():
+        literal = template.text[last : field.start()]
+        text, shown, last = text + literal, shown + literal, field.end()
+        name = field["name"]
         if name not in sentences:
             text, shown = text + wording[name], shown + wording[name]
             continue
@@ -86,10 +87,10 @@ def compose(
             rendered, of_slot = _rewritten(template, name, sentence.text, wording[name])
             text, shown = text + rendered, shown + of_slot
             continue
-        rendered, places = apply_operations(sentence, operations_of(found))
-        if not is_reply(found):
+        rendered, places = apply_operations(sentence, operations_of(field))
+        if not is_reply(field):
             starts[name] = {number: len(text) + at for number, at in places.items()}
-        text, shown = text + rendered, shown + found[0]
+        text, shown = text + rendered, shown + field[0]
     text, shown = text + template.text[last:], shown + template.text[last:]
     return Composed(text, starts, "" if shown == f"{{{template.slots[0]}}}" else shown)
 
@@ -132,7 +133,11 @@ def composed_seed(
 
 
 def compose_seeds(
-    capability: str, form: Form, sources: Mapping[str, Sequence[Source]], rules: BuildRules
+    capability: str,
+    form: Form,
+    sources: Mapping[str, Sequence[Source]],
+    rules: BuildRules,
+    composed: Mapping[str, int] = {},
 ) -> list[Stream]:
     """The seeds that may be made of sentences: streams of the wordings of what stands together.
 
@@ -145,24 +150,37 @@ def compose_seeds(
         form: its form.
         sources: for each slot, the sentences in drawing order.
         rules: of the build.
+        composed: for each slot, how many of its sentences have been first in seeds already.
     """
     by_slots: dict[tuple[str, ...], list[Template]] = {}
     for template in form.templates:
         by_slots.setdefault(tuple(sorted(set(template.slots))), []).append(template)
     streams: list[Stream] = []
     for slots, templates in by_slots.items():
-        of_label: dict[Label, Stream] = {rule.label: [] for rule in form.search[slots[0]]}
-        for together in _together([sources[slot] for slot in slots]):
-            filled = dict(zip(slots, together, strict=True))
-            wordings = [
-                seed
-                for seed in islice(_composed(capability, templates, filled), WORDINGS_TRIED)
-                if _is_usable(seed, form, rules)
-            ]
-            if wordings and (label := together[0].sentence.label) in of_label:
-                of_label[label].append(wordings)
-        streams += of_label.values()
+        by_label: dict[Label, Stream] = {rule.label: [] for rule in form.search[slots[0]]}
+        first = sources[slots[0]][composed.get(slots[0], 0) :]
+        for together in _together([first, *(sources[slot] for slot in slots[1:])]):
+            ids = (seed_source_id(capability, source.text) for source in together)
+            if together[0].sentence.label in by_label and all(
+                id in rules.worth_processing for id in ids
+            ):
+                seeds = _composed(capability, templates, dict(zip(slots, together, strict=True)))
+                wordings = list(islice(seeds, MAX_WORDINGS_TRIED))
+                by_label[together[0].sentence.label].append(wordings)
+        streams += by_label.values()
     return streams
+
+
+def usable_seeds(streams: Sequence[Stream], form: Form, rules: BuildRules) -> list[Stream]:
+    """The seeds that make sense, as do their contrasts where these have the same sentences."""
+    return [
+        [
+            usable
+            for wordings in stream
+            if (usable := [seed for seed in wordings if _is_usable(seed, form, rules)])
+        ]
+        for stream in streams
+    ]
 
 
 def partner_slots(form: Form) -> frozenset[str]:
@@ -177,7 +195,7 @@ def _together(columns: Sequence[Sequence[Source]]) -> Iterator[tuple[Source, ...
     for first in columns[0]:
         partners = [
             nsmallest(
-                PARTNERS,
+                MAX_PARTNERS,
                 islice(column, MAX_SOURCES),
                 key=lambda other: shuffle_key(0, "pair", first.text, other.text),
             )
@@ -206,7 +224,7 @@ def _wordings(
     order = sorted(
         (math.log(1.0 - rng.random()) / template.weight, number, turn)
         for number, template in enumerate(templates)
-        for turn in range(WORDINGS_TRIED)
+        for turn in range(MAX_WORDINGS_TRIED)
     )
     for _, number, _ in reversed(order):
         template = templates[number]
@@ -214,7 +232,6 @@ def _wordings(
 
 
 def _is_usable(seed: Seed, form: Form, rules: BuildRules) -> bool:
-    """Whether a seed makes sense, and so does its contrast where that has the same sentences."""
     lexicon = Lexicon.load()
     if not is_sensible(seed, rules) or not all(
         still_meets(form, source.sentence.label, source.parsed, lexicon) for source in seed.sources

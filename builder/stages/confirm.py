@@ -10,18 +10,11 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
-from s2lct.builder.kept_models import KeptModels
+from s2lct.builder.kept_models import Extended, KeptModels
 from s2lct.builder.language.fluency import breaks_grammar
 from s2lct.builder.language.grammar import Node, ReferenceGrammar, read_tree
 from s2lct.builder.language.lexicon import Lexicon, distance, subjectivity
-from s2lct.builder.records import (
-    Extension,
-    InsertedWord,
-    ParsedSentence,
-    Production,
-    Source,
-    Token,
-)
+from s2lct.builder.records import Extension, InsertedWord, ParsedSentence, Production, Source, Token
 from s2lct.builder.rules import BuildRules
 
 MIN_SUBJECTIVITY_OF_OPINIONS = 0.5
@@ -37,17 +30,23 @@ def confirm(
     extensions: Sequence[Sequence[Extension]],
     models: KeptModels,
     rules: BuildRules,
+) -> list[Extended]:
+    """For each sentence, how many extensions are as they were meant, and those of use, parsed."""
+    confirmed = as_meant(sources, extensions, models, rules)
+    usable = label_preserving(sources, confirmed, models, rules)
+    return [(len(meant), some) for meant, some in zip(confirmed, usable, strict=True)]
+
+
+def as_meant(
+    sources: Sequence[Source],
+    extensions: Sequence[Sequence[Extension]],
+    models: KeptModels,
+    rules: BuildRules,
 ) -> list[list[Extension]]:
     """The extensions of each sentence that are as they were meant, parsed.
 
     A word is what the tagger says it is: one that was proposed as a noun and is an adjective here
     stands if masks may have that tag and the grammar lets it stand there; that is its tag then.
-
-    Args:
-        sources: the sentences.
-        extensions: of each.
-        models: tag and parse.
-        rules: of the build.
     """
     texts = list(dict.fromkeys(each.text for group in extensions for each in group))
     tokens = dict(zip(texts, models.tag(texts), strict=True))
@@ -149,8 +148,10 @@ def _as_tagged(
         inside.update(numbers)
     rest = [token for n, token in enumerate(tokens) if n not in inside]
     # Behind a phrase that opens the extension, its first word has no capital.
-    own, others = ([(t.text.lower(), t.tag) for t in each] for each in (base.parsed.tokens, rest))
-    if own != others:
+    words_of_base, words_of_rest = (
+        [(t.text.lower(), t.tag) for t in each] for each in (base.parsed.tokens, rest)
+    )
+    if words_of_base != words_of_rest:
         return None
     if tuple(inserted) == extension.inserted:
         return extension
@@ -268,7 +269,7 @@ def _grown(base: Source, extension: Extension, tokens: tuple[Token, ...]) -> Ext
 
 def _that_grows(tree: Node, production: Production, places: Collection[int]) -> Node | None:
     """What a production extends at some places: a node of its label, or what it is put over."""
-    found = [
+    nodes = [
         node
         for node in tree.nodes()
         if set(places) <= {child.start for child in node.children} | {node.start, node.end}
@@ -278,7 +279,7 @@ def _that_grows(tree: Node, production: Production, places: Collection[int]) -> 
         lambda node: node.label == production.lhs,
         lambda node: (node.label,) == production.seed_rhs,
     )
-    return next((node for fits in wanted for node in found if fits(node)), None)
+    return next((node for fits in wanted for node in nodes if fits(node)), None)
 
 
 def _parts(tokens: Sequence[Token], word: InsertedWord, place: int) -> list[Node]:

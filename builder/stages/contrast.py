@@ -119,8 +119,7 @@ def _about_as_long(text: str, by_length: Mapping[int, Sequence[Sentence]]) -> It
     words = len(text.split())
     for length in sorted(by_length, key=lambda length: (abs(length - words), length)):
         yield from sorted(
-            by_length[length],
-            key=lambda sentence: shuffle_key(0, "contrast", text, sentence.text),
+            by_length[length], key=lambda sentence: shuffle_key(0, "contrast", text, sentence.text)
         )
 
 

@@ -27,16 +27,16 @@ def expand(
         forms: of each capability.
         rules: of the build.
     """
-    taken = {(seed.capability, seed.text) for group in seeds.values() for seed in group}
+    texts = {(seed.capability, seed.text) for group in seeds.values() for seed in group}
     expansions: list[Expansion] = []
     for seed in (seed for group in seeds.values() for seed in group):
         form, is_negated = forms[seed.capability], is_negative(seed.template)
         for slot, source in zip(seed.slots, seed.sources, strict=True):
             # The author of another sentence with this shorter form wrote other attested words.
-            own = {extension.text for extension in source.extensions}
+            of_author = {extension.text for extension in source.extensions}
             for extension in _likeliest(extensions.get(source.text, ()), rules):
                 if (
-                    (extension.origin == "attested" and extension.text not in own)
+                    (extension.origin == "attested" and extension.text not in of_author)
                     or (is_negated and shuns_negation(extension, rules))
                     or extension.parsed is None
                     or not still_meets(
@@ -45,8 +45,8 @@ def expand(
                 ):
                     continue
                 expansion = expansion_of(seed, slot, extension)
-                if expansion and (seed.capability, expansion.text) not in taken:
-                    taken.add((seed.capability, expansion.text))
+                if expansion and (seed.capability, expansion.text) not in texts:
+                    texts.add((seed.capability, expansion.text))
                     expansions.append(expansion)
     return expansions
 

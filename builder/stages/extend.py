@@ -33,7 +33,7 @@ from s2lct.builder.records import (
 )
 from s2lct.builder.rules import BuildRules
 from s2lct.builder.stages.mask import Fillings, Problem, fill, mask, mask_offset
-from s2lct.builder.stages.reduce import head_of, paired
+from s2lct.builder.stages.shorten import head_of, paired
 from s2lct.labels import Label
 
 MAX_WORDS_OF_MASK = 3
@@ -45,8 +45,8 @@ def sources_of(seeds: Mapping[str, Sequence[Seed]]) -> list[Source]:
     """The sentences of seeds, of distinct texts, with all attested extensions of a text."""
     sources: dict[str, Source] = {}
     for source in (source for group in seeds.values() for seed in group for source in seed.sources):
-        known = sources.get(source.text, source).extensions
-        extensions = tuple(dict.fromkeys((*known, *source.extensions)))
+        others = sources.get(source.text, source).extensions
+        extensions = tuple(dict.fromkeys((*others, *source.extensions)))
         sources[source.text] = replace(source, extensions=extensions)
     return list(sources.values())
 
@@ -58,11 +58,6 @@ def extend(
 
     One text may be there from several origins and with several tags for its word: what the tagger
     and the parser confirm decides.
-
-    Args:
-        sources: the sentences.
-        models: fill masks.
-        rules: of the build.
     """
     extended: list[list[Extension]] = []
     for source, masked in zip(sources, masked_extensions(sources, models, rules), strict=True):
@@ -138,17 +133,17 @@ def _filled(
     source: Source, masked: MaskedSentence, fillings: Fillings, rules: BuildRules
 ) -> Iterator[Extension]:
     unwanted = _forms(source) | rules.barred_words
-    taken = 0
+    number = 0
     for words, score in fillings:
         text, inserted = masked.filled(words)
-        if taken >= MAX_WORDS_OF_MASK and sentence_id(text) not in rules.faultless:
+        if number >= MAX_WORDS_OF_MASK and sentence_id(text) not in rules.faultless:
             continue
         if not unwanted.isdisjoint(word.lower() for word in words):
             continue
         pieces = zip(masked.places, words, strict=True)
         if any(_clashes(source.parsed.tokens, place, word) for place, word in pieces):
             continue
-        taken += 1
+        number += 1
         first, *others = masked.productions
         yield Extension(text, inserted, "masked", first, score, tuple(others))
 
@@ -186,13 +181,15 @@ def _phrases_at(
 ) -> Iterator[tuple[Phrase, Production]]:
     """The phrases that stand on a head before child ``number``, and that the grammar licenses."""
     grammar, labels = ReferenceGrammar.load(), node.child_labels
-    left, heads = labels[number - 1], _heads_at(tokens, node, number)
+    left_label, heads = labels[number - 1], _heads_at(tokens, node, number)
     licensed: dict[tuple[str, bool], Production | None] = {}
-    found = {head: bank.get((node.label, neighbour_label(left), head or ""), ()) for head in heads}
-    for head, phrase in ((head, phrase) for head, some in found.items() for phrase in some):
+    banked = {
+        head: bank.get((node.label, neighbour_label(left_label), head or ""), ()) for head in heads
+    }
+    for head, phrase in ((head, phrase) for head, phrases in banked.items() for phrase in phrases):
         if heads[_is_modifier(phrase)] != head:
             continue
-        if left == node.label and phrase.label not in ("PP", "SBAR", "VP", "ADVP"):
+        if left_label == node.label and phrase.label not in ("PP", "SBAR", "VP", "ADVP"):
             continue
         key = (phrase.label, phrase.text.startswith(","))
         if key not in licensed:

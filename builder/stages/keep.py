@@ -24,9 +24,7 @@ def keep_seeds(streams: Iterable[Stream], annotations: Annotations) -> list[Stre
 
 
 def keep_expansions(
-    expansions: Iterable[Expansion],
-    seeds: Mapping[str, Sequence[Seed]],
-    annotations: Annotations,
+    expansions: Iterable[Expansion], seeds: Mapping[str, Sequence[Seed]], annotations: Annotations
 ) -> list[Expansion]:
     """The expansions that may be published."""
     labels = {seed.id: seed.labels for group in seeds.values() for seed in group}
@@ -51,7 +49,7 @@ def families_of(
         annotations: decide.
     """
     families = [Family(seed, tuple(expansions[seed.id])) for seed in seeds]
-    taken = {case.text for family in families for case in family.cases}
+    texts = {case.text for family in families for case in family.cases}
     for number, family in enumerate(families):
         kept: dict[str, Case] = {}
         opposite = contrasts.get(family.seed.id)
@@ -60,10 +58,10 @@ def families_of(
             contrast = contrasts.get(case.id)
             if (
                 contrast is not None
-                and contrast.text not in taken
+                and contrast.text not in texts
                 and annotations.accepts(contrast.id, labels)
             ):
-                taken.add(contrast.text)
+                texts.add(contrast.text)
                 kept[case.id] = contrast
             elif case is family.seed:
                 break

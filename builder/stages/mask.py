@@ -138,10 +138,7 @@ class FillsMasks(Protocol):
     """A masked language model, or what asks one; see `MaskedLanguageModel.suggest`."""
 
     def suggest(
-        self,
-        texts: Sequence[str],
-        top: int,
-        among: Sequence[frozenset[str] | None] | None = None,
+        self, texts: Sequence[str], top: int, among: Sequence[frozenset[str] | None] | None = None
     ) -> list[Words]:
         """The likeliest words for the first mask of each text."""
 

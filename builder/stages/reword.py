@@ -27,12 +27,12 @@ _FRAMES = (
 )
 """Sentences that praise and that blame: reviewers are sad in either, and pathetic in one."""
 _EXCLAMATION = f"What a {MASK} movie!"
-_LEAST_LEANING = 0.35
-_LEAST_LIKELY = -8.0
-"""Of what is said of a film: a wrong or an evil one is not."""
-_LEAST_SCORED = 0.3
-_PROPOSED, _MOST_BEHIND = 6, 1.5
-"""Words of a place that are tried, none of them much less likely than the first."""
+_MIN_LEANING = 0.35
+_MIN_LOG_PROBABILITY = -8.0
+"""Of words that are said of a film: *wrong* and *evil* are not."""
+_MIN_SENTIMENT = 0.3
+_WORDS_PROPOSED, _MAX_BEHIND_FIRST = 6, 1.5
+"""Words that are tried in a place; how much less log probability they have than the first."""
 _BESIDE_AN_OPINION = ("JJ", "JJR", "JJS", "VBG", "VBN", "CC", "HYPH", ",", ":")
 _BEFORE_ITS_SUBJECT = ("DT", "PRP", "PRP$", "JJ")
 _NEVER_LIKELY = -20.0
@@ -82,7 +82,7 @@ def _opinion_in(
     laden = {n for n, t in enumerate(tokens) if lexicon.is_laden(t.text, t.tag, t.lemma)}
     if scored:
         strengths = (fmean(map(abs, each)) for each in scored([tokens[n].text for n in laden]))
-        strong = {n for n, far in zip(laden, strengths, strict=True) if far >= _LEAST_SCORED}
+        strong = {n for n, far in zip(laden, strengths, strict=True) if far >= _MIN_SENTIMENT}
         laden = strong or laden
     beside = [tag for tag in _BESIDE_AN_OPINION if not (scored and tag == "JJ")]
     others = any(each.tag in beside for n, each in enumerate(tokens) if n not in laden)
@@ -95,18 +95,18 @@ def _opinion_in(
 
 def evaluations(models: KeptModels, lexicon: Lexicon) -> Mapping[Label, frozenset[str]]:
     """Adjectives that say how good something is, by the lexicon, two scorers and reviewers."""
-    known = {word: lexicon.score(word, "adj") or 0.0 for word in models.words}
+    scored = {word: lexicon.score(word, "adj") or 0.0 for word in models.words}
     signs = {
         word: 1 if score > 0 else -1
-        for word, score in known.items()
+        for word, score in scored.items()
         if abs(score) >= OPINIONATED and word not in ABOUT_GROUPS
     }
-    found = {
+    evaluative = {
         word: sign
         for (word, sign), each in zip(signs.items(), models.scores(signs), strict=True)
-        if all(sign * score >= _LEAST_SCORED for score in each)
+        if all(sign * score >= _MIN_SENTIMENT for score in each)
     }
-    among = frozenset(found)
+    among = frozenset(evaluative)
     texts = [_EXCLAMATION, *(text for frame in _FRAMES for text in frame)]
     said, *likely = [dict(each) for each in models.suggest(texts, len(among), [among] * len(texts))]
     leaning = {
@@ -116,13 +116,13 @@ def evaluations(models: KeptModels, lexicon: Lexicon) -> Mapping[Label, frozense
         )
         / len(_FRAMES)
         for word in among
-        if said.get(word, _NEVER_LIKELY) >= _LEAST_LIKELY
+        if said.get(word, _NEVER_LIKELY) >= _MIN_LOG_PROBABILITY
     }
     return {
         label: frozenset(
             word
             for word, far in leaning.items()
-            if found[word] == sign and sign * far >= _LEAST_LEANING
+            if evaluative[word] == sign and sign * far >= _MIN_LEANING
         )
         for label, sign in (("positive", 1), ("negative", -1))
     }
@@ -136,29 +136,27 @@ def reworded(parsed: ParsedSentence, place: Place, word: str) -> ParsedSentence:
     end, space = (at.end, "") if place.instead else (at.start, " ")
     text = parsed.text[: at.start] + word + space + parsed.text[end:]
     by = len(text) - len(parsed.text)
-    own = Token(word, "JJ", word.lower(), at.start, at.start + len(word))
+    token = Token(word, "JJ", word.lower(), at.start, at.start + len(word))
     behind = parsed.tokens[place.number + place.instead :]
     moved = (replace(each, start=each.start + by, end=each.end + by) for each in behind)
-    return replace(parsed, text=text, tokens=(*parsed.tokens[: place.number], own, *moved))
+    return replace(parsed, text=text, tokens=(*parsed.tokens[: place.number], token, *moved))
 
 
 def words_for(
-    asked: Sequence[tuple[Source, Place]],
-    models: KeptModels,
-    words: Mapping[Label, frozenset[str]],
+    asked: Sequence[tuple[Source, Place]], models: KeptModels, words: Mapping[Label, frozenset[str]]
 ) -> list[str | None]:
     """A word for each place; None where none fits."""
     masked = [reworded(source.parsed, place, MASK).text for source, place in asked]
     among = [words[place.label] for _, place in asked]
-    proposed = models.suggest(masked, _PROPOSED, among)
+    proposed = models.suggest(masked, _WORDS_PROPOSED, among)
     tried: list[tuple[int, str, ParsedSentence]] = []
-    for number, ((source, place), found) in enumerate(zip(asked, proposed, strict=True)):
+    for number, ((source, place), suggested) in enumerate(zip(asked, proposed, strict=True)):
         tokens = source.parsed.tokens
-        left = tokens[place.number - 1].text.lower() if place.number else ""
-        taken = {each.lemma.lower() for each in tokens}
-        likely = [word for word, score in found if score >= found[0][1] - _MOST_BEHIND]
+        before = tokens[place.number - 1].text.lower() if place.number else ""
+        lemmas = {each.lemma.lower() for each in tokens}
+        likely = [word for word, score in suggested if score >= suggested[0][1] - _MAX_BEHIND_FIRST]
         for word in sorted(likely, key=lambda each: shuffle_key(0, "word", source.text, each)):
-            if not clashes(left, word) and word not in taken:
+            if not clashes(before, word) and word not in lemmas:
                 tried.append((number, word, reworded(source.parsed, place, word)))
     chosen: dict[int, str] = {}
     tagged = models.tag([parsed.text for _, _, parsed in tried])
@@ -173,13 +171,13 @@ def as_reworded(expansion: Expansion, place: Place, word: str) -> Expansion | No
     extension, extended = expansion.extension, expansion.extension.parsed
     if extended is None:
         return None
-    own = [
+    of_sentence = [
         number
         for number, token in enumerate(extended.tokens)
         if not any(each.start <= token.start < each.end for each in extension.inserted)
     ]
     # Before a noun, an opinion stands before what else does: "the bad Swedish movie".
-    there = own[place.number] if place.instead else own[place.number - 1] + 1
+    there = of_sentence[place.number] if place.instead else of_sentence[place.number - 1] + 1
     if there and clashes(extended.tokens[there - 1].text.lower(), word):
         return None
     longer = reworded(extended, replace(place, number=there), word)

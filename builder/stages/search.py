@@ -7,7 +7,7 @@ lexicon, rules on syntax a parse tree; the cheap ones are decided first.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from s2lct.builder.capabilities.schema import Form, SearchRule, WordClass
 from s2lct.builder.language.grammar import Node
@@ -16,7 +16,7 @@ from s2lct.builder.records import ParsedSentence, Sentence, Token
 from s2lct.identity import shuffle_key
 from s2lct.labels import Label
 
-MOST_CHARACTERS = 1_000
+MAX_CHARACTERS = 1_000
 """Of a sentence that a rule may accept: no pattern of a capability file sees a longer one."""
 _SUBJECTS = frozenset({"NP", "SBAR", "S"})
 _FINITE_TAGS = frozenset({"VBZ", "VBP", "VBD", "MD"})
@@ -44,31 +44,6 @@ def candidates(
         of_text.values(),
         key=lambda each: (each.rank, shuffle_key(seed, *purpose, each.corpus, each.id)),
     )
-
-
-def matches(
-    sentences: Sequence[Sentence],
-    tokens: Mapping[str, Sequence[Token]],
-    rules: Sequence[SearchRule],
-    lexicon: Lexicon,
-) -> list[tuple[Sentence, SearchRule]]:
-    """Sentences that meet one of a slot's rules, as far as no tree is needed, with the rule.
-
-    Args:
-        sentences: of a corpus.
-        tokens: of each, by its text.
-        rules: of the slot; the first that a sentence meets counts.
-        lexicon: says what words mean.
-    """
-    return [
-        (sentence, rule)
-        for sentence in sentences
-        if (
-            rule := next(
-                (r for r in rules if meets_words(sentence, tokens[sentence.text], r, lexicon)), None
-            )
-        )
-    ]
 
 
 def still_meets(form: Form, label: Label, parsed: ParsedSentence, lexicon: Lexicon) -> bool:
@@ -114,7 +89,7 @@ def may_meet(sentence: Sentence, rule: SearchRule) -> bool:
 
 
 def _meets_patterns(text: str, rule: SearchRule) -> bool:
-    if len(text) > MOST_CHARACTERS:
+    if len(text) > MAX_CHARACTERS:
         return False
     if rule.starts_with is not None and re.match(rule.starts_with, text) is None:
         return False
@@ -150,8 +125,8 @@ def _has(tokens: Sequence[Token], wanted: WordClass, lexicon: Lexicon, form_firs
             continue
         first, second = (token.text, token.lemma) if form_first else (token.lemma, token.text)
         strength = abs(lexicon.score(second, pos, first) or 0)
-        found = lexicon.sentiment(second, pos, first)
-        if found == wanted.sentiment and strength >= wanted.strength:
+        sentiment = lexicon.sentiment(second, pos, first)
+        if sentiment == wanted.sentiment and strength >= wanted.strength:
             return True
     return False
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from s2lct.builder.capabilities.schema import SearchRule
 from s2lct.builder.corpus.clean import is_plain_sentence
 from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.records import ParsedSentence, Sentence, Source
+from s2lct.builder.records import ParsedSentence, Sentence, Source, Token
 from s2lct.builder.rules import BuildRules
-from s2lct.builder.stages.search import is_complete_sentence, matches
+from s2lct.builder.stages.search import is_complete_sentence, meets_words
 from s2lct.builder.stages.soundness import sound_sources
 
 
@@ -51,9 +51,34 @@ def select(
     ]
     if rules.soundness == "ignored":
         return selected
-    sound = sound_sources([source for group in selected for source in group], models)
+    sound = sound_sources([source for group in selected for source in group])
     return [
         [source for source in group if source in sound]
         + [s for s in group if s not in sound and rules.soundness == "preferred"]
         for group in selected
+    ]
+
+
+def matches(
+    sentences: Sequence[Sentence],
+    tokens: Mapping[str, Sequence[Token]],
+    rules: Sequence[SearchRule],
+    lexicon: Lexicon,
+) -> list[tuple[Sentence, SearchRule]]:
+    """Sentences that meet one of a slot's rules, as far as no tree is needed, with the rule.
+
+    Args:
+        sentences: of a corpus.
+        tokens: of each, by its text.
+        rules: of the slot; the first that a sentence meets counts.
+        lexicon: says what words mean.
+    """
+    return [
+        (sentence, rule)
+        for sentence in sentences
+        if (
+            rule := next(
+                (r for r in rules if meets_words(sentence, tokens[sentence.text], r, lexicon)), None
+            )
+        )
     ]

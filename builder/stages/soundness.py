@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language import word_list
 from s2lct.builder.language.fluency import proper_words
 from s2lct.builder.language.grammar import Node, ReferenceGrammar, connectives
 from s2lct.builder.language.lexicon import Lexicon
+from s2lct.builder.models.opinions import opinions
 from s2lct.builder.records import ParsedSentence, Source, Token
 from s2lct.builder.stages.search import is_complete_sentence
 from s2lct.labels import Label
@@ -28,12 +28,12 @@ _SINGULAR_PRONOUNS = words("he she it this that")
 _PLURAL_PRONOUNS = words("they we you these those")
 
 
-def sound_sources(sources: Sequence[Source], models: KeptModels) -> set[Source]:
+def sound_sources(sources: Sequence[Source]) -> set[Source]:
     """The sentences that show by themselves that they are sound and their label is right."""
     grammar = ReferenceGrammar.load()
     sound = [each for each in sources if is_sound(each.parsed, each.sentence.label, grammar)]
-    opinions = models.opinions([source.text for source in sound])
-    return {each for each in sound if opinions[each.text].confirms(each.sentence.label)}
+    opinion_of = opinions([source.text for source in sound])
+    return {each for each in sound if opinion_of[each.text].confirms(each.sentence.label)}
 
 
 def is_sound(parsed: ParsedSentence, label: Label, grammar: ReferenceGrammar) -> bool:
@@ -67,9 +67,9 @@ def _identifies(clause: Node, tokens: Sequence[Token]) -> bool:
 
     So does a cleft: *it is the execution that makes the game shine*.
     """
-    if (found := _subject_and_verb(clause)) is None:
+    if (parts := _subject_and_verb(clause)) is None:
         return False
-    subject, verb_phrase = found
+    subject, verb_phrase = parts
     sides = [subject, *[child for child in verb_phrase.children if child.label == "NP"][:1]]
     first, *others = (tokens[side.start].text.lower() for side in sides)
     is_cleft = first == "it" and any(node.label == "SBAR" for node in verb_phrase.nodes())
@@ -116,14 +116,14 @@ def _agrees(clause: Node, tokens: Sequence[Token]) -> bool:
     subject, verb = parts
     while verb.children:
         verb = verb.children[0]
-    found = tokens[verb.start]
+    finite = tokens[verb.start]
     singular = _is_singular(subject, tokens)
-    form = found.text.lower()
-    if singular is None or found.tag not in ("VBZ", "VBP", "VBD"):
+    form = finite.text.lower()
+    if singular is None or finite.tag not in ("VBZ", "VBP", "VBD"):
         return True
-    if found.tag == "VBD":
+    if finite.tag == "VBD":
         return form != ("were" if singular else "was")
-    return form not in _OF_PLURALS and found.tag == "VBZ" if singular else found.tag == "VBP"
+    return form not in _OF_PLURALS and finite.tag == "VBZ" if singular else finite.tag == "VBP"
 
 
 def _is_singular(subject: Node, tokens: Sequence[Token]) -> bool | None:
