@@ -243,7 +243,11 @@ def worth_processing(
             for sentence in worth
             if seed_source_id(capability.id, sentence.text) in rules.worth_processing
         ]
+        # A slot that only contrasts have is filled when they are made.
+        names = {slot for template in form.templates for slot in template.slots}
         for name, searched in form.search.items():
+            if name not in names:
+                continue
             drawn = candidates(serving, searched, rules.seed, capability.id)
             batch = rules.max_sources if name in partner_slots(form) else rules.batch
             slots.append(Slot(capability.id, name, searched, drawn, batch, rules.max_sources))
