@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -20,9 +21,12 @@ _REFERRING_IT = re.compile(
     r"(?<!yes, )(?<!no, )\bit\b(?!(?:['’]s)?(?: [\w'’]+){0,3} (?:that|to)\b)", re.IGNORECASE
 )
 """*It* that refers to a thing, unlike that of *it isn't true that* or of *no, it isn't*."""
+_CACHED_SENTENCES = 16_384
+"""A sentence is asked about in every wording that denies it."""
 _FIELD = re.compile(r"\{[^}]*\}")
 
 
+@lru_cache(_CACHED_SENTENCES)
 def denial_reaches_opinions(
     sentence: ParsedSentence, lexicon: Lexicon, *, count_degree_denials: bool = True
 ) -> bool:

@@ -10,12 +10,11 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from s2lct.builder.models.shipped import encoder_path
 from s2lct.hub_calls import pretrained
 
 if TYPE_CHECKING:
+    import torch
     from transformers import BertModel
 
 MAX_PIECES = 512
@@ -54,7 +53,7 @@ def hidden_layers(ids: torch.Tensor, mask: torch.Tensor) -> list[torch.Tensor]:
     attended = mask.bool()[:, None, None, :]
     for layer in encoder.encoder.layer:
         output = layer(states[-1], attended)
-        states.append(output if isinstance(output, torch.Tensor) else output[0])
+        states.append(output[0] if isinstance(output, tuple) else output)
     return states
 
 
