@@ -175,7 +175,7 @@ class Golden:
         with (self.folder / "site" / "leaderboard.csv").open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
         figures = re.compile(
-            r"kind|model|rank_.*|failure.*|chance.*|pass.*|consistency.*|LC\d+.*|cases"
+            r"kind|model|rank_.*|failure.*|best_constant|chance_corrected|pass.*|consistency.*|LC\d+.*|cases"
         )
         return [
             {
