@@ -20,7 +20,7 @@ from s2lct.builder.stages.confirm import as_meant
 from s2lct.builder.stages.shorten import Attachment, paired, shortened
 from s2lct.suite.tables import without
 
-pytestmark = pytest.mark.shipped_models
+pytestmark = [pytest.mark.shipped_models, pytest.mark.usefixtures("own_cache")]
 
 OPENED = list(
     product(

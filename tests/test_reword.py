@@ -19,7 +19,7 @@ from s2lct.builder.records import (
 from s2lct.builder.stages.reword import Place, as_reworded, evaluations, place_in, reworded
 from s2lct.labels import Label
 
-pytestmark = pytest.mark.shipped_models
+pytestmark = [pytest.mark.shipped_models, pytest.mark.usefixtures("own_cache")]
 
 
 def parsed(text: str) -> ParsedSentence:
