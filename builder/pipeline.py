@@ -263,7 +263,7 @@ def draw_seeds(
     lacking, waiting = list(slots), len(capabilities)
     while True:
         composed = {(slot.capability, slot.name): len(slot.sources) for slot in slots}
-        _draw(lacking, models, rules)
+        draw_sources(lacking, models, rules)
         for capability in capabilities:
             if any(slot.capability == capability.id for slot in lacking):
                 new = streams_of(capability, slots, rules, composed)
@@ -299,7 +299,7 @@ def streams_of(
     return usable_seeds(keep_seeds(streams, rules.annotations), form, rules)
 
 
-def _draw(slots: Sequence[Slot], models: KeptModels, rules: BuildRules) -> None:
+def draw_sources(slots: Sequence[Slot], models: KeptModels, rules: BuildRules) -> None:
     """Select and shorten the next sentences of slots."""
     while selecting := [s for s in slots if s.candidates and len(s.matching) < s.wanted]:
         batches = [(slot.rules, slot.candidates[: slot.batch]) for slot in selecting]

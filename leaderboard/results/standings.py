@@ -115,7 +115,7 @@ def collect(
     for file in files:
         advance(1)
         try:
-            scored = _read_rankable(file, allowed, fingerprints)
+            scored = read_rankable(file, allowed, fingerprints)
         except ScoringError as error:
             skip(file, error.problem)
             continue
@@ -154,7 +154,7 @@ def collect(
     return Leaderboard(tuple(ranked), tuple(skipped))
 
 
-def _read_rankable(file: Path, allowed: Suites, fingerprints: set[str]) -> ScoredModel:
+def read_rankable(file: Path, allowed: Suites, fingerprints: set[str]) -> ScoredModel:
     """Read a result; a `ScoringError` if it may not be ranked."""
     result = read_result(file)
     for fault in ranking_faults(result):
