@@ -1,4 +1,4 @@
-"""The ways of a sentence and of a prediction, as docs/architecture.md lists them, are the code's."""
+"""The code goes the ways of a sentence and of a prediction that docs/architecture.md lists."""
 
 from __future__ import annotations
 
