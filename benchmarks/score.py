@@ -22,7 +22,7 @@ from rounds import Figure, faster, in_rounds, print_figures, quiet_machine
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
 from s2lct.builder.models.shipped import encoder_path
-from s2lct.hub_calls import pretrained
+from s2lct.hub_calls import from_pretrained
 from s2lct.leaderboard.models.network import SequenceClassifier
 from s2lct.suite.cases import load_suite
 
@@ -32,10 +32,10 @@ BATCH, ROUNDS, TEXTS_A_ROUND = 32, 9, 400
 def save_model(folder: Path) -> None:
     """The embedded encoder with a fresh head, and its tokenizer."""
     torch.manual_seed(0)
-    pretrained(AutoModelForSequenceClassification, encoder_path(), num_labels=3).save_pretrained(
-        folder
-    )
-    pretrained(AutoTokenizer, encoder_path()).save_pretrained(folder)
+    from_pretrained(
+        AutoModelForSequenceClassification, encoder_path(), num_labels=3
+    ).save_pretrained(folder)
+    from_pretrained(AutoTokenizer, encoder_path()).save_pretrained(folder)
 
 
 def measured(suite: Path, *, rounds: int, texts: int = TEXTS_A_ROUND) -> list[Figure]:

@@ -36,7 +36,7 @@ from s2lct.errors import BuildError, SuiteError
 from s2lct.files import (
     atomic_folder,
     check_output_folder,
-    finish_interrupted,
+    clean_up_interrupted,
     output_lock,
     refuse_foreign_files,
     sha256_of,
@@ -62,7 +62,7 @@ def build_suite(config: BuildConfig) -> dict[str, dict[str, int]]:
     """
     check_output_folder(config.out, "--out", replaced=True)
     out = Path(os.path.realpath(config.out))
-    finish_interrupted(out)
+    clean_up_interrupted(out)
     if config.overwrite or not (out / SUITE_FILE).is_file():
         refuse_foreign_files(out, files_of_suite(out), option="--out")
     inputs = read_inputs(config)
@@ -78,7 +78,7 @@ def build_suite(config: BuildConfig) -> dict[str, dict[str, int]]:
             rows, work = build(inputs, models)
         check_not_empty(config, is_empty=not any(rows.values()))
         counts = write.all_counts(rows, work)
-        with atomic_folder(out, ours=files_of_suite(out)) as folder:
+        with atomic_folder(out, own_files=files_of_suite(out)) as folder:
             write.write_suite(inputs, rows, counts, folder)
     return counts
 

@@ -10,7 +10,7 @@ import typer
 from s2lct.analysis.commands import coverage, methods
 from s2lct.cli.console import console, show
 from s2lct.cli.options import Panel
-from s2lct.files import folder_name
+from s2lct.files import folder_argument
 
 if TYPE_CHECKING:
     from s2lct.analysis.coverage.measure import CoverageResult
@@ -49,7 +49,7 @@ def show_retrained(matrix: RetrainingMatrix, *, out: Path, suite: str) -> None:
     console.print(matrix.table())
     console.print(f"Written to {out}")
     for folder in sorted(out.glob(f"{matrix.trainings[0].name}-????????/")):
-        console.print(f"Score a model: s2lct score {folder_name(folder)} --suite {suite}")
+        console.print(f"Score a model: s2lct score {folder_argument(folder)} --suite {suite}")
 
 
 @INSIDE.shows(

@@ -12,7 +12,7 @@ import typer
 from typer.models import ParameterInfo
 
 from s2lct.cli.console import OneCommand, error_console, warnings_shown
-from s2lct.progress import shown_bars
+from s2lct.progress import show_bars
 
 PUBLISHING = "Publish"
 
@@ -59,7 +59,7 @@ class Panel:
                 if option in options
             }
             with warnings_shown():
-                with shown_bars(error_console):
+                with show_bars(error_console):
                     result = function(**arguments)
                 view(result, **{option: values[option] for option in view_options})
 

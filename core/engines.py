@@ -24,7 +24,7 @@ from threading import local
 from typing import Any, Generic, Protocol, TypeVar
 
 from s2lct.errors import BuildError
-from s2lct.hub_calls import reason_of
+from s2lct.hub_calls import error_summary
 
 Worker = TypeVar("Worker")
 AnyWorker = TypeVar("AnyWorker", covariant=True)
@@ -146,7 +146,7 @@ class RayEngine(Generic[Worker]):
             raise error.cause from error
         except errors.RayError as error:
             raise BuildError(
-                f"the Ray cluster failed ({reason_of(error)})",
+                f"the Ray cluster failed ({error_summary(error)})",
                 hint="check `ray status`, and the room in memory and on disk there; the same "
                 "command goes on where this one stopped",
             ) from error
@@ -221,11 +221,11 @@ def _connect(ray: Any, folder: str) -> None:
     except Exception as error:
         if not address:
             raise BuildError(
-                f"no Ray cluster can be started on this machine ({reason_of(error)})",
+                f"no Ray cluster can be started on this machine ({error_summary(error)})",
                 hint="make room on disk and in memory, or leave --engine ray out",
             ) from error
         raise BuildError(
-            f"RAY_ADDRESS {address}: no Ray cluster can be used there ({reason_of(error)})",
+            f"RAY_ADDRESS {address}: no Ray cluster can be used there ({error_summary(error)})",
             hint="run `ray status` on this machine, which must be a node of the cluster; set "
             "RAY_ADDRESS to its HOST:PORT or to auto, or unset it to use this machine alone",
         ) from error

@@ -1,4 +1,4 @@
-"""Files: read within limits, written whole or not at all, and hashed."""
+"""Files: reading with a size limit, atomic writing, locks and hashes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from s2lct.errors import OptionError, OutputError
-from s2lct.hub_calls import HUB, repository_meant
+from s2lct.hub_calls import HUB_PREFIX, repository_of
 from s2lct.identity import content_id
 from s2lct.plain_text import plain
 
@@ -25,12 +25,12 @@ _NETWORK_FILE_SYSTEMS = (
     *("nfs", "cifs", "smb", "ncp", "afs", "9p", "lustre", "gpfs", "beegfs", "ceph"),
     *("glusterfs", "fuse.glusterfs", "fuse.sshfs"),
 )
-"""How the names of such file systems begin."""
+"""Prefixes of the names of network file systems in ``/proc/mounts``."""
 _FILES_OF_FILE_MANAGERS = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 
 
 def cache_folder() -> Path:
-    """``$S2LCT_CACHE`` or ``~/.cache/s2lct``: what lies there can be computed again."""
+    """The folder of caches: ``$S2LCT_CACHE``, or ``~/.cache/s2lct``; it may be deleted."""
     if folder := os.environ.get("S2LCT_CACHE"):
         return Path(folder)
     return Path.home() / ".cache" / "s2lct"
@@ -39,23 +39,23 @@ def cache_folder() -> Path:
 def is_on_network(path: Path) -> bool:
     """Whether a file lies, or would lie, on a network disk, as far as Linux tells.
 
-    Processes of two machines share no memory there, which SQLite's write-ahead log needs.
+    SQLite's write-ahead log needs shared memory, which machines with one network disk lack.
     """
     try:
-        mounts = [line.split() for line in Path("/proc/mounts").read_text("utf-8").splitlines()]
+        lines = [line.split() for line in Path("/proc/mounts").read_text("utf-8").splitlines()]
     except (OSError, ValueError):
         return False
     real_path = Path(os.path.realpath(path))
-    kinds = {Path(mount_point): kind for _, mount_point, kind, *_ in mounts}
-    nearest = next((place for place in (real_path, *real_path.parents) if place in kinds), None)
-    return nearest is not None and kinds[nearest].startswith(_NETWORK_FILE_SYSTEMS)
+    mounts = {Path(mount_point): file_system for _, mount_point, file_system, *_ in lines}
+    nearest = next((path for path in (real_path, *real_path.parents) if path in mounts), None)
+    return nearest is not None and mounts[nearest].startswith(_NETWORK_FILE_SYSTEMS)
 
 
 def read_limited(path: Path, max_bytes: int) -> bytes:
-    """The content of a regular file, or of one that a link leads to.
+    """The content of a regular file; links are followed.
 
     Raises:
-        OSError: it is missing, larger than ``max_bytes``, or a folder, pipe or device.
+        OSError: the file is missing, larger than ``max_bytes``, or a folder, pipe or device.
     """
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
@@ -83,30 +83,31 @@ def path_exists(path: Path) -> bool:
     return os.path.exists(path)  # noqa: PTH110
 
 
-def folder_named(name: str | Path, option: str) -> Path | None:
-    """The folder that a name stands for; None where it stands for a repository of the Hub.
+def resolve_folder(name: str | Path, option: str) -> Path | None:
+    """The folder that a name refers to; None if the name refers to a repository of the Hub.
 
-    ``ORG/NAME[@REVISION]`` and ``NAME``, with or without ``hf:`` in front, are the Hub's, whatever
-    folders are here. A folder is named with ``./`` or ``../`` in front, ``/`` behind, by an
-    absolute path, or as a `Path`.
+    ``ORG/NAME[@REVISION]`` and ``NAME``, with or without the prefix ``hf:``, always refer to the
+    Hub. A folder is given as a `Path`, as an absolute path, with ``./`` or ``../`` at the
+    beginning, or with ``/`` at the end.
 
     Args:
-        name: what the user wrote.
-        option: the option that it was written for; named in the error.
+        name: the name as the user wrote it.
+        option: the option with this name, such as ``--out``; shown in the error.
 
     Raises:
-        OptionError: there is no such folder; or the name is the Hub's, and a folder has it too.
+        OptionError: no such folder exists, or a folder has the name of a Hub repository.
     """
     text, repository = str(name), ""
     if isinstance(name, str) and not name.endswith("/"):
-        repository = repository_meant(HUB + name.removeprefix(HUB), without_owner=True)
+        hub_name = HUB_PREFIX + name.removeprefix(HUB_PREFIX)
+        repository = repository_of(hub_name, allows_bare_name=True)
     if repository:
         # The libraries that fetch a repository take a folder of its name first.
-        for other in (text, repository.partition("@")[0]):
-            if path_exists(Path(other)):
+        for clash in (text, repository.partition("@")[0]):
+            if path_exists(Path(clash)):
                 raise OptionError(
-                    f"{option} {text}: may be a repository of the Hub, and {other} is here, too",
-                    hint=f"for what is here write ./{other}; for the Hub's, rename what is here or "
+                    f"{option} {text}: may be a repository of the Hub, and {clash} is here, too",
+                    hint=f"for what is here write ./{clash}; for the Hub's, rename what is here or "
                     "start the command in another folder",
                 )
         return None
@@ -118,8 +119,8 @@ def folder_named(name: str | Path, option: str) -> Path | None:
     return Path(name)
 
 
-def folder_name(folder: Path) -> str:
-    """A folder's name as `folder_named` takes it for a folder."""
+def folder_argument(folder: Path) -> str:
+    """A folder's path, written so that `resolve_folder` finds the folder and not the Hub."""
     return str(folder) if folder.is_absolute() else f"./{folder}"
 
 
@@ -133,13 +134,13 @@ def sha256_of(path: Path) -> str:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file as `atomic_file` does."""
+    """Write a file through `atomic_file`."""
     with atomic_file(path) as file:
         file.write(content)
 
 
 def write_text(path: Path, content: str) -> None:
-    """Write UTF-8 text as `atomic_file` does."""
+    """Write UTF-8 text through `atomic_file`."""
     write_bytes(path, content.encode("utf-8"))
 
 
@@ -150,18 +151,18 @@ def as_json_lines(values: Iterable[Any]) -> str:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write, which takes its name once it is complete, or never.
+    """A file to write, which gets its name only once it is complete.
 
-    It is written beside its place under a random name, so that two writers never meet. Missing
-    folders are made.
+    The content goes into a file with a random name in the same folder, so that two writers never
+    collide. Missing folders are created.
 
     Raises:
-        OutputError: there can be no file of that name.
-        OSError: it cannot be written; nothing is left behind.
+        OutputError: no file can have that path.
+        OSError: the file cannot be written; no partial file remains.
     """
     check_output_file(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    finish_interrupted(path)
+    clean_up_interrupted(path)
     partial = _temporary_path(path, "partial")
     try:
         with partial.open("xb") as file:
@@ -175,42 +176,42 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def atomic_folder(path: Path, *, ours: Collection[str] = ()) -> Iterator[Path]:
-    """A folder to fill, which takes its name once it is complete, or never.
+def atomic_folder(path: Path, *, own_files: Collection[str] = ()) -> Iterator[Path]:
+    """A folder to fill, which gets its name only once it is complete.
 
-    It is filled beside its place and replaces what was there. A link is followed.
+    The new folder is filled under a random name and then replaces the old one. A link is followed.
 
     Args:
         path: the folder.
-        ours: files in it, relative to it, that may be replaced, as we wrote them.
+        own_files: paths, relative to the folder, of files that s2lct wrote and may replace.
 
     Raises:
-        OutputError: there can be no folder of that name, or it holds files that are not ``ours``.
-        OSError: it cannot be written; what was there stays.
+        OutputError: no folder can have that path, or the old one holds other files.
+        OSError: the folder cannot be written; the old one stays.
     """
     check_output_folder(path, replaced=True)
     target = Path(os.path.realpath(path))
-    finish_interrupted(target)
-    partial, old = _temporary_path(target, "partial"), _temporary_path(target, "old")
+    clean_up_interrupted(target)
+    partial, old_path = _temporary_path(target, "partial"), _temporary_path(target, "old")
     partial.mkdir(parents=True)
     try:
         yield partial
-        refuse_foreign_files(target, ours)
+        refuse_foreign_files(target, own_files)
         if target.exists():
-            target.rename(old)
+            target.rename(old_path)
         partial.rename(target)
-        shutil.rmtree(old, ignore_errors=True)
+        shutil.rmtree(old_path, ignore_errors=True)
     finally:
-        if old.exists() and not target.exists():
-            old.rename(target)
+        if old_path.exists() and not target.exists():
+            old_path.rename(target)
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def finish_interrupted(target: Path) -> None:
+def clean_up_interrupted(target: Path) -> None:
     """Clean up after a killed process of this machine that was writing a file or folder.
 
-    A folder that it had moved aside gets its name back; what is incomplete is deleted. Files of
-    processes that run, or may run on another machine, stay.
+    An old folder that was not yet replaced gets its name back; partial files are deleted. Files
+    of processes that run, or may run on another machine, stay.
     """
     leftovers = filter(_writer_is_dead, target.parent.glob(f"{_temporary_stem(target)}-*"))
     for path in sorted(leftovers, key=lambda path: path.suffix != ".old"):
@@ -244,7 +245,7 @@ def _temporary_stem(path: Path) -> str:
 
 
 def _temporary_path(path: Path, suffix: str) -> Path:
-    """A hidden name beside a path, which nobody can guess and which tells the writing process."""
+    """A hidden, unguessable path in the same folder, with machine and process id in its name."""
     writer = f"{_machine_id()}-{os.getpid()}-{secrets.token_hex(8)}"
     return path.with_name(f"{_temporary_stem(path)}-{writer}.{suffix}")
 
@@ -254,7 +255,7 @@ def output_lock(path: Path, option: str = "--out") -> Iterator[None]:
     """Lock a file or folder that an option names, and clean up after killed processes.
 
     Raises:
-        OutputError: another process holds it, or no lock can lie beside it.
+        OutputError: another process holds the lock, or no lock file can be created.
     """
     from filelock import FileLock, Timeout
 
@@ -275,7 +276,7 @@ def output_lock(path: Path, option: str = "--out") -> Iterator[None]:
             hint=f"choose another {option}",
         ) from error
     try:
-        finish_interrupted(target)
+        clean_up_interrupted(target)
         yield
     finally:
         if os.name == "posix":
@@ -292,15 +293,15 @@ def files_in(folder: Path) -> list[str]:
     )
 
 
-def refuse_foreign_files(folder: Path, ours: Collection[str], *, option: str = "") -> None:
-    """Raise an `OutputError` if a folder, which may be missing, holds files that are not ours.
+def refuse_foreign_files(folder: Path, own_files: Collection[str], *, option: str = "") -> None:
+    """Raise an `OutputError` if a folder, which may be missing, holds foreign files.
 
     Args:
-        folder: which is about to be replaced.
-        ours: the files that we wrote, relative to it.
-        option: the option that names it; shown in the error.
+        folder: the folder that is about to be replaced.
+        own_files: paths, relative to the folder, of the files that s2lct wrote.
+        option: the option that names the folder; shown in the error.
     """
-    if others := [name for name in files_in(folder) if name not in ours]:
+    if others := [name for name in files_in(folder) if name not in own_files]:
         raise OutputError(
             f"{option} {folder}: holds {others[0]}, which is no file of ours".strip(),
             hint="move it elsewhere, or name another folder",
@@ -308,30 +309,30 @@ def refuse_foreign_files(folder: Path, ours: Collection[str], *, option: str = "
 
 
 def check_output_file(path: Path | None, option: str = "") -> None:
-    """Raise an `OutputError` if no file can be written there, before work is put into it.
+    """Raise an `OutputError` if ``path`` cannot be written; call it before long work.
 
     Args:
-        path: it and folders above it need not exist; None is not checked.
-        option: the option that names it, such as ``--html``; shown in the error.
+        path: the file, which need not exist, nor its parent folders; None is not checked.
+        option: the option that names the file, such as ``--html``; shown in the error.
     """
     if path is not None and (problem := _output_problem(path, "file", stat.S_ISREG)):
         raise OutputError(f"{option} {path}: {problem}".strip(), hint="name another file")
 
 
 def check_output_folder(path: Path, option: str = "", *, replaced: bool = False) -> None:
-    """Raise an `OutputError` if no folder can be written there, before work is put into it.
+    """Raise an `OutputError` if folder ``path`` cannot be written; call it before long work.
 
     Args:
-        path: it and folders above it need not exist.
-        option: the option that names it; shown in the error.
+        path: the folder, which need not exist, nor its parent folders.
+        option: the option that names the folder; shown in the error.
         replaced: whether the folder is replaced as a whole, and not only written into.
     """
     problem, hint = _output_problem(path, "folder", stat.S_ISDIR), "name another folder"
     if not problem and replaced:
-        real_path, here = Path(os.path.realpath(path)), Path.cwd()
+        real_path, current_folder = Path(os.path.realpath(path)), Path.cwd()
         if os.path.ismount(real_path):
             problem = "a disk is mounted there, and it would be replaced as a whole"
-        elif real_path in (here, *here.parents):
+        elif real_path in (current_folder, *current_folder.parents):
             problem = "you are in this folder, and it would be replaced as a whole"
         hint = f"name a folder in it, such as {path / 'suite'}" if problem else hint
     if problem:
@@ -339,12 +340,12 @@ def check_output_folder(path: Path, option: str = "", *, replaced: bool = False)
 
 
 def _output_problem(path: Path, kind: str, is_kind: Callable[[int], bool]) -> str:
-    """Why no file or folder can be written there; empty if it can."""
+    """The reason why no file or folder can be written at a path; empty if one can."""
     try:
         return "" if is_kind(path.stat().st_mode) else f"is no {kind}"
     except FileNotFoundError:
-        above = next(place for place in path.absolute().parents if place.exists())
-        is_writable = os.access(above, os.W_OK | os.X_OK)
-        return "" if is_writable else f"nothing may be written in {above}"
+        existing_folder = next(folder for folder in path.absolute().parents if folder.exists())
+        is_writable = os.access(existing_folder, os.W_OK | os.X_OK)
+        return "" if is_writable else f"nothing may be written in {existing_folder}"
     except (OSError, ValueError) as error:  # ValueError: a null character
         return str(error)

@@ -11,7 +11,7 @@ from typing import Any
 
 from s2lct.plain_text import plain
 
-HUB = "hf:"
+HUB_PREFIX = "hf:"
 """Prefix of names that mean a repository of the Hub."""
 _TOKEN = re.compile(r"\b(?:hf_|api_org_)[A-Za-z0-9]{16,}|\bsk-[\w-]{16,}", re.ASCII)
 """Tokens of the Hub, and keys that look like OpenAI's."""
@@ -27,29 +27,29 @@ def is_hub_id(name: str) -> bool:
     return _HUB_ID.fullmatch(name) is not None
 
 
-def repository_meant(name: str, *, without_owner: bool = False) -> str:
-    """The repository of the Hub that a name stands for; empty if it stands for none.
+def repository_of(name: str, *, allows_bare_name: bool = False) -> str:
+    """The repository of the Hub that a name refers to; empty if it refers to none.
 
-    A name with ``hf:`` in front, or with a revision, always means a repository. Any other name
-    means a folder if there is one.
+    A name with the prefix ``hf:`` or a revision always refers to a repository. Any other name
+    refers to a folder, if a folder of that name exists.
 
     Args:
-        name: ``ORG/NAME``, ``ORG/NAME@REVISION``, either with ``hf:`` in front, or a path.
-        without_owner: whether ``NAME`` alone may be a repository, as some old models are.
+        name: ``ORG/NAME``, ``ORG/NAME@REVISION``, either with the prefix ``hf:``, or a path.
+        allows_bare_name: whether ``NAME`` alone may be a repository, as some old models are.
 
     Returns:
         ``ORG/NAME`` or ``ORG/NAME@REVISION``.
     """
-    repository = name.removeprefix(HUB)
-    shorter = without_owner and _HUB_ID_WITHOUT_OWNER.fullmatch(repository) is not None
-    if not (is_hub_id(repository) or shorter):
+    repository = name.removeprefix(HUB_PREFIX)
+    is_bare_name = allows_bare_name and _HUB_ID_WITHOUT_OWNER.fullmatch(repository) is not None
+    if not (is_hub_id(repository) or is_bare_name):
         return ""
     is_explicit = repository != name or "@" in repository
     return repository if is_explicit or not os.path.exists(name) else ""  # noqa: PTH110
 
 
 def without_token(text: str) -> str:
-    """A text with the Hub's token in use, and all that looks like a token or key, hidden."""
+    """A text in which the user's Hub token, and whatever looks like a token or key, is hidden."""
     # A token is in use only where the Hub's client was imported.
     client = sys.modules.get("huggingface_hub")
     if client is not None and len(token := client.get_token() or "") >= _MIN_TOKEN_CHARACTERS:
@@ -57,7 +57,7 @@ def without_token(text: str) -> str:
     return _TOKEN.sub(_HIDDEN_TOKEN, text)
 
 
-def reason_of(error: BaseException) -> str:
+def error_summary(error: BaseException) -> str:
     """An error's class and the first line of its message, without tokens or escapes."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return plain(
@@ -74,14 +74,14 @@ def causes_of(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def pretrained(kind: Any, name: Any, **options: Any) -> Any:
+def from_pretrained(auto_class: Any, name: Any, **options: Any) -> Any:
     """``kind.from_pretrained(name, …)`` without running code that was downloaded with the weights.
 
     Raises:
-        ValueError: the model can only be loaded by code of its own.
+        ValueError: only code in the model's repository could load the model.
     """
     try:
-        return kind.from_pretrained(name, trust_remote_code=False, **options)
+        return auto_class.from_pretrained(name, trust_remote_code=False, **options)
     except ValueError as error:
         if "trust_remote_code" not in str(error):
             raise
@@ -89,24 +89,24 @@ def pretrained(kind: Any, name: Any, **options: Any) -> Any:
         raise ValueError("it needs code of its own, and what is downloaded is never run") from error
 
 
-def plain_config(name: Any, **options: Any) -> Any:
-    """A model's configuration without its attention and expert implementations.
+def config_without_kernels(name: Any, **options: Any) -> Any:
+    """A model's configuration without its attention and expert kernels.
 
-    These may name a repository of the Hub, whose code would be downloaded and run.
+    These settings may name a repository of the Hub, whose code would be downloaded and run.
     """
     from transformers import AutoConfig
 
-    config = pretrained(AutoConfig, name, **options)
-    for field in ("_attn_implementation", "_experts_implementation"):
-        if hasattr(config, field):
-            setattr(config, field, None)
+    config = from_pretrained(AutoConfig, name, **options)
+    for attribute in ("_attn_implementation", "_experts_implementation"):
+        if hasattr(config, attribute):
+            setattr(config, attribute, None)
     return config
 
 
 def commit_of(name: str, revision: str | None = None) -> str:
-    """The commit of a model's revision, from the Hub, or without a network from the cache.
+    """The commit of a model's revision: from the Hub or, without a network, from the cache.
 
-    The Hub is asked once, as failed downloads would be retried for half a minute.
+    There is one request without retries: retried downloads would take half a minute to fail.
     """
     from huggingface_hub import HfApi, constants, try_to_load_from_cache
     from huggingface_hub.errors import HfHubHTTPError

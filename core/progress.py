@@ -30,7 +30,7 @@ def bar(name: str, total: int | None) -> Bar:
 
 
 @contextmanager
-def shown_bars(console: Console) -> Iterator[None]:
+def show_bars(console: Console) -> Iterator[None]:
     """Show bars with counts and the time left on a terminal, a line now and then elsewhere."""
     if not console.file.isatty():
         with _bars_made_by(lambda name, total: _plain_bar(console, name, total)):

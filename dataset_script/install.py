@@ -21,7 +21,7 @@ from s2lct.cards import dataset_metadata
 from s2lct.command import command
 from s2lct.errors import SuiteError
 from s2lct.files import atomic_folder, expanded_path, files_in, is_folder, output_lock, write_text
-from s2lct.hub_calls import repository_meant
+from s2lct.hub_calls import repository_of
 from s2lct.leaderboard.results.hub import released_versions
 from s2lct.plain_text import plain
 from s2lct.progress import Bar, bar
@@ -74,7 +74,7 @@ def install(
     requested = read_version(version) if version is not None else None
     advance = bar("install", None)
     folder, source = expanded_path(suite), suite
-    repository = repository_meant(suite)
+    repository = repository_of(suite)
     if repository or not is_folder(folder):
         if not repository:
             raise SuiteError(
@@ -95,7 +95,7 @@ def install(
     target, shadow = installed_folder(), Path.cwd() / NAME
     with (
         output_lock(target, "HF_DATASETS_CACHE"),
-        atomic_folder(target, ours=files_in(target)) as ready,
+        atomic_folder(target, own_files=files_in(target)) as ready,
         TemporaryDirectory() as work,
     ):
         _load(written, Path(work), ready, advance)

@@ -21,7 +21,7 @@ from s2lct.builder.capabilities.files import cases_beside
 from s2lct.cli.console import error_console, errors_shown, warnings_shown
 from s2lct.identity import content_id, fingerprint_of, shuffle_key
 from s2lct.labels import LABELS
-from s2lct.progress import shown_bars
+from s2lct.progress import show_bars
 from s2lct.suite.cases import Case, SuiteCases
 from s2lct.suite.other_suites import read_checklist
 
@@ -65,7 +65,7 @@ def run(main: Callable[..., None]) -> None:
 
     @wraps(main)
     def command(**options: Any) -> None:
-        with errors_shown(), warnings_shown(), shown_bars(error_console):
+        with errors_shown(), warnings_shown(), show_bars(error_console):
             main(**options)
 
     typer.run(command)

@@ -36,7 +36,7 @@ from s2lct import load_suite, score
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.models.shipped import encoder_path
 from s2lct.files import atomic_file, write_text
-from s2lct.hub_calls import pretrained
+from s2lct.hub_calls import from_pretrained
 from s2lct.labels import LABELS
 from s2lct.suite.read import read_suite
 
@@ -85,8 +85,8 @@ def on_words(texts: Sequence[str], labels: Labels) -> Predict:
 def fine_tuned(texts: Sequence[str], labels: Labels) -> Predict:
     """The encoder with all its weights trained."""
     torch.manual_seed(0)
-    tokenizer = pretrained(AutoTokenizer, encoder_path())
-    model: Any = pretrained(
+    tokenizer = from_pretrained(AutoTokenizer, encoder_path())
+    model: Any = from_pretrained(
         AutoModelForSequenceClassification, encoder_path(), num_labels=len(LABELS)
     )
 

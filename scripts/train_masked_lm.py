@@ -28,7 +28,7 @@ from transformers import AutoTokenizer, BertForMaskedLM, PreTrainedTokenizerBase
 
 from s2lct.builder.models.shipped import encoder_path
 from s2lct.files import sha256_of, write_bytes
-from s2lct.hub_calls import pretrained
+from s2lct.hub_calls import from_pretrained
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 HELD_OUT_EVERY = 50
@@ -182,7 +182,7 @@ def main() -> None:
     torch.manual_seed(args.seed)
     rng = np.random.default_rng(args.seed)
 
-    tokenizer = pretrained(AutoTokenizer, encoder_path())
+    tokenizer = from_pretrained(AutoTokenizer, encoder_path())
     train_texts, held_out_texts = read_texts()
     train = segments(train_texts, tokenizer, args.max_tokens)
     held_out = segments(held_out_texts, tokenizer, args.max_tokens)[:3000]
@@ -191,7 +191,7 @@ def main() -> None:
         flush=True,
     )
 
-    model = pretrained(
+    model = from_pretrained(
         BertForMaskedLM,
         encoder_path(),
         hidden_dropout_prob=0.0,

@@ -33,7 +33,7 @@ from s2lct.builder.models.sentiment_head import (
 )
 from s2lct.builder.models.shipped import ENCODER_SHA256, encoder_path
 from s2lct.files import sha256_of, write_bytes
-from s2lct.hub_calls import pretrained
+from s2lct.hub_calls import from_pretrained
 
 SOURCE = (
     "Stanford Sentiment Treebank v1 (Socher et al., Recursive Deep Models for Semantic "
@@ -67,8 +67,8 @@ class SentenceEncoder:
     def __init__(self) -> None:
         folder = encoder_path()
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self._tokenizer = pretrained(AutoTokenizer, folder)
-        model: Any = pretrained(AutoModel, folder, dtype=torch.float32)
+        self._tokenizer = from_pretrained(AutoTokenizer, folder)
+        model: Any = from_pretrained(AutoModel, folder, dtype=torch.float32)
         self.model = model.eval().requires_grad_(False).to(self.device)
 
     def batches(

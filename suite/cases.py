@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from s2lct.errors import ScoringError
 from s2lct.files import is_folder, path_exists
-from s2lct.hub_calls import causes_of, is_hub_id, reason_of, repository_meant
+from s2lct.hub_calls import causes_of, error_summary, is_hub_id, repository_of
 from s2lct.labels import is_integer
 from s2lct.plain_text import did_you_mean, listed, plain
 from s2lct.suite.capability_ids import chosen_capabilities, natural_order
@@ -198,7 +198,7 @@ def load_suite(
 
     Args:
         suite: a folder that `s2lct build` wrote, ``"s2lct"`` for the installed suite, a Hub id
-            (``ORG/s2lct`` or ``ORG/s2lct@REVISION``, see `repository_meant`), a suite of others
+            (``ORG/s2lct`` or ``ORG/s2lct@REVISION``, see `repository_of`), a suite of others
             (see `other_suites`), or rows: dicts, a `datasets.Dataset`, a `DatasetDict` or a dict
             of them by config, as `s2lct.build` returns.
         capabilities: ids in any case; None for all.
@@ -269,7 +269,7 @@ def _read(suite: str | Path | Iterable[Mapping[str, Any]]) -> SuiteCases:
         return _of_others(*read_other_suite(str(suite)))
     folder = Path(suite)
     is_path = isinstance(suite, Path) and path_exists(folder)
-    repository = "" if is_path else repository_meant(str(suite))
+    repository = "" if is_path else repository_of(str(suite))
     if repository or not path_exists(folder):
         built = read_suite(published_suite(repository or str(suite)))
     elif not is_folder(folder):
@@ -335,7 +335,7 @@ def published_suite(name: str) -> Path:
         *_, root = causes_of(error)
         raise ScoringError(
             f"--suite {plain(name, _MAX_SHOWN)}: neither a folder here nor a data set that can be "
-            f"loaded ({reason_of(root)})",
+            f"loaded ({error_summary(root)})",
             hint="check the name; without a network, build a suite with `s2lct build --out DIR` "
             "and pass DIR",
         ) from error

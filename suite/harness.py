@@ -129,7 +129,7 @@ def export_lm_eval(suite: str | Path, out: Path, prompt: str = PROMPTS[0]) -> in
     code = Path(metrics.__file__)
     ours = [*files, *(f"data/{name}.parquet" for name in tables), code.name]
     refuse_foreign_files(out, ours, option="--out")
-    with atomic_folder(out, ours=ours) as folder:
+    with atomic_folder(out, own_files=ours) as folder:
         write_text(folder / code.name, code.read_text(encoding="utf-8"))
         for file_name, content in files.items():
             write_text(

@@ -251,7 +251,7 @@ def test_progress_is_a_line_now_and_then_where_there_is_no_terminal(
     seconds = 0.0
     monkeypatch.setattr(progress, "monotonic", lambda: seconds)
     file = Terminal()
-    with progress.shown_bars(PlainConsole(file=file, width=80)):
+    with progress.show_bars(PlainConsole(file=file, width=80)):
         quick, step = progress.bar("quick", 3), progress.bar("scoring [vader]", 2_975)
         unknown = progress.bar("reading", None)
         quick(3)

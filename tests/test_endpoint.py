@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 import s2lct
 from s2lct import chat_client
-from s2lct.cache import CHECK_BYTES, checksum
+from s2lct.cache import CHECKSUM_BYTES, checksum
 from s2lct.cli.main import app
 from s2lct.errors import ScoringError
 from s2lct.identity import fingerprint_of
@@ -165,7 +165,7 @@ def test_kept_answers_are_of_the_model_that_answers_now(
         then = datetime.now(timezone.utc) - timedelta(hours=hours)
         with sqlite3.connect(cache) as connection:
             for model, text, row in connection.execute("SELECT * FROM predictions").fetchall():
-                answer = json.loads(row[CHECK_BYTES:]) | {"time": then.isoformat()}
+                answer = json.loads(row[CHECKSUM_BYTES:]) | {"time": then.isoformat()}
                 older = json.dumps(answer).encode()
                 connection.execute(
                     "UPDATE predictions SET prediction = ? WHERE text = ?",

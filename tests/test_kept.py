@@ -152,7 +152,7 @@ def test_a_cache_on_a_shared_disk_has_no_write_ahead_log(
         Path, "read_text", lambda p, *a: mounts if str(p) == "/proc/mounts" else read(p, *a)
     )
     with Cache(cache) as kept:
-        kept.keep("model", {"text": b"prediction"})
-        assert kept.kept("model", ["text"]) == {"text": b"prediction"}
+        kept.store("model", {"text": b"prediction"})
+        assert kept.lookup("model", ["text"]) == {"text": b"prediction"}
         assert not cache.with_name(f"{cache.name}-wal").exists()
         assert sqlite3.connect(cache).execute("pragma journal_mode").fetchone() == ("delete",)

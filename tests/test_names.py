@@ -15,8 +15,8 @@ from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.domains import load_domain
 from s2lct.builder.models import load_masked_language_model, load_parser
 from s2lct.errors import OptionError, S2lctError
-from s2lct.files import folder_name, folder_named
-from s2lct.hub_calls import repository_meant
+from s2lct.files import folder_argument, resolve_folder
+from s2lct.hub_calls import repository_of
 from s2lct.leaderboard.answers.label_rules import rule_for
 from s2lct.leaderboard.commands.results import build_leaderboard, gate
 from s2lct.leaderboard.models.load import as_model, load_model
@@ -66,14 +66,14 @@ def test_the_name_of_a_repository_is_the_hubs(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert folder_named(name, "model") is None
+    assert resolve_folder(name, "model") is None
     (tmp_path / name).mkdir(parents=True)
     loads: list[Callable[[str], object]] = [load_model, load_masked_language_model]
-    for load in (*loads, lambda name: folder_named(name, "--suite")):
+    for load in (*loads, lambda name: resolve_folder(name, "--suite")):
         with pytest.raises(S2lctError, match="is here, too"):
             load(name)
     for spelled in (f"./{name}", f"{name}/", str(tmp_path / name), Path(name)):
-        assert folder_named(spelled, "model") == Path(spelled)
+        assert resolve_folder(spelled, "model") == Path(spelled)
 
 
 def test_a_folder_is_a_model_by_every_spelling_of_a_path(
@@ -84,7 +84,9 @@ def test_a_folder_is_a_model_by_every_spelling_of_a_path(
     for name in ("mine", "mine@main"):
         with pytest.raises(OptionError, match=r"write \./mine"):
             as_model(name)
-    assert folder_name(Path("a/mine")) == "./a/mine" and folder_name(tmp_path) == str(tmp_path)
+    assert folder_argument(Path("a/mine")) == "./a/mine" and folder_argument(tmp_path) == str(
+        tmp_path
+    )
     for spelled, name in (("./mine", "./mine"), ("mine/", "mine/"), (Path("mine"), "./mine")):
         assert as_model(spelled).name == name
 
@@ -109,8 +111,8 @@ def test_a_revision_or_hf_names_a_repository_whatever_lies_here(
     monkeypatch.chdir(tmp_path)
     for folder in (PINNED, "ORG/s2lct", "s2lct"):
         Path(folder).mkdir(parents=True)
-    assert repository_meant(name) == repository
-    assert repository_meant("hf:gpt2", without_owner=True) == "gpt2"
+    assert repository_of(name) == repository
+    assert repository_of("hf:gpt2", allows_bare_name=True) == "gpt2"
 
 
 def test_no_folder_of_a_pull_request_stands_for_a_suite_of_the_hub(

@@ -19,7 +19,7 @@ from s2lct.suite.write import files_of_suite
 
 
 def put(out: Path, content: str) -> None:
-    with atomic_folder(out, ours=files_of_suite(out)) as folder:
+    with atomic_folder(out, own_files=files_of_suite(out)) as folder:
         (folder / "data" / "LC2").mkdir(parents=True)
         (folder / "data" / "LC2" / "rows").write_text(content)
         files = {"LC2": {"path": "data/LC2/rows"}}
@@ -88,7 +88,10 @@ def test_an_interrupted_build_loses_no_suite(tmp_path: Path) -> None:
     out = tmp_path / "out"
     put(out, "old")
     before = bytes_of(out)
-    with pytest.raises(KeyboardInterrupt), atomic_folder(out, ours=files_of_suite(out)) as folder:
+    with (
+        pytest.raises(KeyboardInterrupt),
+        atomic_folder(out, own_files=files_of_suite(out)) as folder,
+    ):
         (folder / "suite.json").write_text("new")
         raise KeyboardInterrupt
     assert bytes_of(out) == before

@@ -18,7 +18,7 @@ from s2lct.builder.language.treebank_text import undo_escapes
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
 from s2lct.files import expanded_path, is_folder
-from s2lct.hub_calls import reason_of
+from s2lct.hub_calls import error_summary
 from s2lct.labels import Label
 
 _FILES = ("datasetSentences.txt", "datasetSplit.txt", "dictionary.txt", "sentiment_labels.txt")
@@ -46,7 +46,9 @@ def read_sst(location: str) -> Corpus:
         texts = (data.decode("utf-8-sig") for data in _files(path))
         sentences = _read_treebank(*texts)
     except broken as error:
-        raise CorpusError(f"{path} is no whole treebank: {reason_of(error)}", hint=_HINT) from error
+        raise CorpusError(
+            f"{path} is no whole treebank: {error_summary(error)}", hint=_HINT
+        ) from error
     if len(sentences) != _ALL_SENTENCES:
         counts = Counter(sentence.split for sentence in sentences)
         parts = ", ".join(f"{counts[name]:,} {name}" for name in ("train", "dev", "test"))
@@ -69,7 +71,9 @@ def _downloaded(url: str) -> Path:
     try:
         return Path(DownloadManager().download(url))
     except Exception as error:  # every way in which fetching can fail has its own class
-        raise CorpusError(f"{url} cannot be downloaded: {reason_of(error)}", hint=_HINT) from error
+        raise CorpusError(
+            f"{url} cannot be downloaded: {error_summary(error)}", hint=_HINT
+        ) from error
 
 
 def _files(path: Path) -> list[bytes]:

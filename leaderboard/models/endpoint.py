@@ -151,8 +151,8 @@ class EndpointModel(Model):
                 self._cache_key,
                 texts,
                 ask_missing,
-                kept_at_once=1,
-                holds=lambda answer: self._is_current(_ANSWER.validate_json(answer)),
+                batch_size=1,
+                is_valid=lambda answer: self._is_current(_ANSWER.validate_json(answer)),
             )
         return {text: _ANSWER.validate_json(answer) for text, answer in as_bytes.items()}
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from s2lct.errors import ScoringError, require
-from s2lct.files import folder_name, folder_named
-from s2lct.hub_calls import HUB
+from s2lct.files import folder_argument, resolve_folder
+from s2lct.hub_calls import HUB_PREFIX
 from s2lct.leaderboard.models.built_in import WORD_LISTS, WordList
 from s2lct.leaderboard.models.label_prompt import LabelPrompt
 from s2lct.leaderboard.models.language_model import LanguageModel
@@ -50,11 +50,11 @@ def load_model(
                 hint="leave --dtype out, or score it apart from the others",
             )
         return SequenceClassifier(str(name), device=device, dtype="float32")
-    folder = folder_named(name, "model")
+    folder = resolve_folder(name, "model")
     if isinstance(name, Path):
-        name = folder_name(name)
+        name = folder_argument(name)
     if folder is None:
-        name = name.removeprefix(HUB)
+        name = name.removeprefix(HUB_PREFIX)
         if "/" not in name and (near := did_you_mean(name, BUILT_IN)):
             raise ScoringError(
                 f"model {name}: there is no such model",

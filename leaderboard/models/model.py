@@ -12,7 +12,7 @@ import numpy as np
 
 from s2lct.cache import Cache, predictions
 from s2lct.errors import ScoringError
-from s2lct.files import folder_named, read_limited
+from s2lct.files import read_limited, resolve_folder
 from s2lct.identity import fingerprint_of, predicting_versions, source_fingerprint
 from s2lct.leaderboard.answers.label_rules import Array, check_classes, rule_for
 from s2lct.leaderboard.answers.predictions import Predictions, read_predictions
@@ -197,7 +197,7 @@ def card_licence(name: str, revision: str) -> str | None:
     from huggingface_hub import hf_hub_download
 
     try:
-        folder = folder_named(name, "model")
+        folder = resolve_folder(name, "model")
         path = (
             Path(hf_hub_download(name, CARD, revision=revision or None))
             if folder is None

@@ -19,8 +19,8 @@ from typing import Any
 
 from s2lct.engines import parallel_map
 from s2lct.errors import S2lctError, ScoringError
-from s2lct.files import folder_named, sha256_of
-from s2lct.hub_calls import commit_of, plain_config, pretrained, reason_of
+from s2lct.files import resolve_folder, sha256_of
+from s2lct.hub_calls import commit_of, config_without_kernels, error_summary, from_pretrained
 from s2lct.identity import fingerprint_of
 from s2lct.leaderboard.models.model import (
     EMBEDDED_MODELS,
@@ -251,7 +251,7 @@ def load_pretrained(
     from s2lct.leaderboard.models.embedded import register
 
     register()  # a retrained embedded model is a folder like any other
-    folder = folder_named(name, "model")
+    folder = resolve_folder(name, "model")
     with model_errors(
         f"model {name}: cannot be loaded",
         "check the id or folder; without a network, download it where there is one "
@@ -260,9 +260,9 @@ def load_pretrained(
     ):
         commit = commit_of(name, revision) if folder is None else ""
         pinned = {"revision": commit or revision} if commit or revision else {}
-        config = plain_config(name, **pinned)
+        config = config_without_kernels(name, **pinned)
     with model_errors(f"model {name}: its tokenizer cannot be loaded", _SAVE_TOKENIZER_HINT):
-        tokenizer = pretrained(AutoTokenizer, name, **pinned)
+        tokenizer = from_pretrained(AutoTokenizer, name, **pinned)
     if len(tokenizer) <= len(tokenizer.all_special_tokens):
         # transformers makes an empty tokenizer where the files are missing.
         raise ScoringError(f"model {name}: has no tokenizer files", hint=_SAVE_TOKENIZER_HINT)
@@ -272,7 +272,7 @@ def load_pretrained(
         "save them as safetensors: model.save_pretrained(FOLDER)",
     ):
         # A checkpoint that is not safetensors goes through torch's weights_only loader.
-        model, info = pretrained(
+        model, info = from_pretrained(
             getattr(transformers, auto_class),
             name,
             config=config,
@@ -294,7 +294,7 @@ def model_errors(problem: str, hint: str = _PIPELINE_HINT) -> Iterator[None]:
     except S2lctError:
         raise
     except Exception as error:  # libraries and somebody's files fail in any way
-        raise ScoringError(f"{problem} ({reason_of(error)})", hint=hint) from error
+        raise ScoringError(f"{problem} ({error_summary(error)})", hint=hint) from error
 
 
 def model_fingerprint(tokenizer: Any, model: Any, weights_sha256: str = "") -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from packaging.version import Version
 
 from s2lct.errors import S2lctError, ScoringError
-from s2lct.hub_calls import causes_of, reason_of, repository_meant
+from s2lct.hub_calls import causes_of, error_summary, repository_of
 from s2lct.plain_text import MAX_TEXT_CHARACTERS, plain
 from s2lct.suite.cases import SuiteCases, load_suite
 from s2lct.suite.versions import tag_of, version_of_tag
@@ -56,7 +56,7 @@ def hub_errors(
     except S2lctError:
         raise
     except Exception as error:  # the client's HTTP library has errors of its own
-        reason = reason_of(error)
+        reason = error_summary(error)
         hint = "check the name, the network, HF_ENDPOINT and HF_HUB_OFFLINE"
         for cause in causes_of(error):
             if isinstance(cause, HfHubHTTPError):
@@ -72,7 +72,7 @@ def hub_errors(
 
 def download_results(name: str) -> Path:
     """Download the result files of a dataset ``ORG/NAME[@REVISION]``, and return their folder."""
-    if not (repository := repository_meant(name)):
+    if not (repository := repository_of(name)):
         raise ScoringError(
             f"{name}: neither a folder nor a Hub dataset",
             hint="name a folder of result files, or ORG/NAME",
@@ -88,8 +88,8 @@ def download_results(name: str) -> Path:
 
 
 def is_on_hub(name: str) -> bool:
-    """Whether a name is that of a dataset on the Hub; see `repository_meant`."""
-    return bool(repository_meant(name))
+    """Whether a name is that of a dataset on the Hub; see `repository_of`."""
+    return bool(repository_of(name))
 
 
 def public_suite_name(name: str) -> str:
@@ -109,7 +109,7 @@ def load_suites(names: Sequence[str]) -> list[SuiteCases]:
     suites: list[SuiteCases] = []
     for name in names:
         is_unpinned = is_on_hub(name) and "@" not in name
-        versions = released_versions(repository_meant(name)) if is_unpinned else []
+        versions = released_versions(repository_of(name)) if is_unpinned else []
         pinned = [f"{name}@{tag_of(version)}" for version in versions]
         suites += map(load_suite, pinned or [name])
     return suites

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from s2lct.errors import S2lctWarning, ScoringError
 from s2lct.files import is_folder, read_limited
-from s2lct.hub_calls import repository_meant
+from s2lct.hub_calls import repository_of
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import Array
 from s2lct.leaderboard.answers.text_answers import REFUSED, UNREADABLE
@@ -82,7 +82,7 @@ class Suites:
         return self._by_fingerprint[stated.fingerprint]
 
     def _may_load(self, name: str) -> bool:
-        if repository_meant(name):
+        if repository_of(name):
             return self._may_fetch
         return is_folder(Path(name)) or (name == INSTALLED and is_folder(installed_folder()))
 

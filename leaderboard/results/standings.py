@@ -15,7 +15,7 @@ from scipy.stats import norm
 
 from s2lct.errors import ScoringError
 from s2lct.files import is_folder, sha256_of
-from s2lct.hub_calls import reason_of
+from s2lct.hub_calls import error_summary
 from s2lct.leaderboard.results.comparison import LEVEL, holm, pair_tests, winner
 from s2lct.leaderboard.results.hub import download_results, is_on_hub
 from s2lct.leaderboard.results.order import best_first
@@ -120,7 +120,7 @@ def collect(
             skip(file, error.problem)
             continue
         except Exception as error:  # a stranger's files may fail in any way
-            skip(file, f"cannot be read ({reason_of(error)})")
+            skip(file, f"cannot be read ({error_summary(error)})")
             continue
         sha256 = sha256_of(file)
         obtained = scored.result.model.obtained(rescored=sha256 in rescored)

@@ -18,7 +18,7 @@ import numpy as np
 
 from s2lct.errors import MissingPackageError, ScoringError
 from s2lct.files import sha256_of
-from s2lct.hub_calls import reason_of
+from s2lct.hub_calls import error_summary
 from s2lct.labels import ENDS, LABELS, NEGATIVE, NEUTRAL, POSITIVE
 from s2lct.leaderboard.answers.label_rules import LabelRule, fault_of_probabilities
 from s2lct.leaderboard.models.load import load_model
@@ -96,7 +96,7 @@ def check(path: Path, suite: SuiteCases, *, rescore: bool = False) -> Submission
     except ScoringError as error:
         reasons.append(error.problem.removeprefix(f"{path}: "))
     except Exception as error:  # a stranger's files and model may fail in any way
-        reasons.append(f"cannot be checked ({reason_of(error)})")
+        reasons.append(f"cannot be checked ({error_summary(error)})")
     # A stranger's words, fit for a terminal.
     lines = tuple(plain(reason, MAX_TEXT_CHARACTERS) for reason in reasons)
     return SubmissionCheck(

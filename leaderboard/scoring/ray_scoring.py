@@ -13,7 +13,7 @@ from typing import Any
 
 from s2lct.engines import Engine, RayEngine
 from s2lct.errors import ScoringError
-from s2lct.files import folder_named
+from s2lct.files import resolve_folder
 from s2lct.leaderboard.models.label_prompt import LabelPrompt
 from s2lct.leaderboard.models.language_model import LanguageModel
 from s2lct.leaderboard.models.load import load_model
@@ -87,7 +87,7 @@ def load_on_workers(
 ) -> list[RayModel]:
     """A model, once for each prompt, as the workers of the connected cluster load it."""
     on_node = source
-    if source.name not in BUILT_IN and (folder := folder_named(source.name, "model")):
+    if source.name not in BUILT_IN and (folder := resolve_folder(source.name, "model")):
         on_node = replace(source, name=str(folder.resolve()))
     engine = engine or RayEngine(partial(load_with_prompts, on_node))
     ((_, attributes),) = engine.map(_attributes, [None])
