@@ -19,8 +19,8 @@ import numpy.typing as npt
 from pydantic import TypeAdapter
 
 from s2lct.analysis.bootstrap import mean_and_interval
+from s2lct.analysis.cached_results import cached_result
 from s2lct.analysis.corpus_parts import parts_of_corpus
-from s2lct.analysis.kept import kept
 from s2lct.analysis.labelled_classifier import LabelledClassifier
 from s2lct.analysis.result import Result
 from s2lct.analysis.training import Example, TrainOptions, fine_tuned, network_of
@@ -253,7 +253,7 @@ class Retrainer:
         inputs = self._inputs(trained_on)
         if self.save_to is None:
             make = partial(self._train, name, trained_on)
-            return kept(self.model.classifier.fingerprint, inputs, _TRAINING, make)
+            return cached_result(self.model.classifier.fingerprint, inputs, _TRAINING, make)
         folder = self.save_to / f"{name}-{inputs[:8]}"
         if folder.exists():
             return _TRAINING.validate_json((folder / TRAINING_FILE).read_bytes())

@@ -23,7 +23,7 @@ from rounds import Figure, faster, in_rounds, print_figures, quiet_machine
 
 from s2lct.analysis.coverage.criteria import Criterion, build_criteria
 from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
-from s2lct.analysis.coverage.measure import covered
+from s2lct.analysis.coverage.measure import cover_texts
 from s2lct.builder.corpus.read import read_corpus
 
 MODEL = "embedded-3class"
@@ -48,7 +48,7 @@ def prepared(corpus: str) -> tuple[EncoderModel, dict[str, Criterion]]:
 
 def cover(encoder: EncoderModel, metrics: Sequence[Criterion], texts: Sequence[str]) -> None:
     """All metrics, in one pass."""
-    covered({metric.name: metric for metric in metrics}, encoder, texts)
+    cover_texts({metric.name: metric for metric in metrics}, encoder, texts)
 
 
 def plain(encoder: EncoderModel, texts: Sequence[str]) -> None:

@@ -24,7 +24,7 @@ import yaml
 
 from s2lct.analysis.coverage.criteria import Criterion
 from s2lct.analysis.coverage.encoder import EncoderModel, Floats, load_encoder
-from s2lct.analysis.coverage.measure import covered
+from s2lct.analysis.coverage.measure import cover_texts
 from s2lct.builder.language.lexicon import is_polarity_shifter
 from s2lct.builder.records import Sentence
 from s2lct.identity import rng_for
@@ -158,7 +158,7 @@ def embedding_similarity() -> Similarity:
     @lru_cache(maxsize=8)
     def embedding(text: str) -> Floats:
         (activations,) = encoder.activations([text])
-        vector: Floats = activations.hidden[-1].mean(axis=0)
+        vector: Floats = activations.hidden_states[-1].mean(axis=0)
         return vector / np.linalg.norm(vector)
 
     return lambda original, text: float(embedding(original) @ embedding(text))
@@ -182,7 +182,7 @@ def guided_texts(
     advance = bar("search", len(originals))
     for original in originals:
         rng = rng_for(seed, "augment as printed", original.id, original.text)
-        start = covered({"criterion": criterion}, encoder, [original.text])["criterion"]
+        start = cover_texts({"criterion": criterion}, encoder, [original.text])["criterion"]
         for _ in range(MAX_FAILURES):
             # Drawn separately: both may be the same.
             pair = [rng.choice(list(TRANSFORMATIONS.values())) for _ in range(2)]

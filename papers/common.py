@@ -12,11 +12,11 @@ from typing import Annotated, Any, TypeVar
 import typer
 from pydantic import TypeAdapter
 
+from s2lct.analysis.cached_results import cached_result
 from s2lct.analysis.coverage.criteria import Criterion, build_criteria
-from s2lct.analysis.coverage.encoder import EncoderModel, Text, load_encoder
-from s2lct.analysis.coverage.measure import Reference, covered, read_reference, text_key
+from s2lct.analysis.coverage.encoder import EncoderModel, ModelInput, load_encoder
+from s2lct.analysis.coverage.measure import Reference, cover_texts, read_reference, text_key
 from s2lct.analysis.coverage.wimask import Masks, learn_masks
-from s2lct.analysis.kept import kept
 from s2lct.builder.capabilities.files import cases_beside
 from s2lct.cli.console import error_console, errors_shown, warnings_shown
 from s2lct.identity import content_id, fingerprint_of, shuffle_key
@@ -109,7 +109,7 @@ def cached(
     It depends on the model, the script (its ``__file__``) and the inputs (JSON), and has a type.
     """
     code = [Path(file).read_text(encoding="utf-8") for file in (__file__, script)]
-    return kept(model_fingerprint, [code, inputs], TypeAdapter(kind), compute)
+    return cached_result(model_fingerprint, [code, inputs], TypeAdapter(kind), compute)
 
 
 def random_families(suite: SuiteCases, limit: int | None, seed: int) -> SuiteCases:
@@ -171,7 +171,7 @@ class MeasuredModel:
     @cached_property
     def trained(self) -> dict[str, Criterion]:
         """The criteria with what the reference texts cover."""
-        return covered(self.criteria, self.encoder, self.reference.texts, "training set")
+        return cover_texts(self.criteria, self.encoder, self.reference.texts, "training set")
 
 
 def measured_model(
@@ -200,6 +200,6 @@ def measured_model(
     return MeasuredModel(encoder, texts, criteria, inputs, notes)
 
 
-def shuffled_texts(texts: Sequence[Text], seed: int) -> list[Text]:
+def shuffled_texts(texts: Sequence[ModelInput], seed: int) -> list[ModelInput]:
     """Texts in a random order that does not depend on the order given."""
     return sorted(texts, key=lambda text: text_key(seed, "masks", text))

@@ -15,7 +15,7 @@ import numpy as np
 from augmentation import TRANSFORMATIONS
 
 from s2lct.analysis.coverage.criteria import Criterion
-from s2lct.analysis.coverage.encoder import Integers, Text
+from s2lct.analysis.coverage.encoder import Integers, ModelInput
 from s2lct.errors import AnalysisError
 from s2lct.identity import rng_for
 
@@ -75,7 +75,7 @@ def main(
         common.print_table(title, COLUMNS, rows, notes, digits=2)
 
 
-def transformed(transformation: str, texts: Iterable[Text], seed: int) -> list[str]:
+def transformed(transformation: str, texts: Iterable[ModelInput], seed: int) -> list[str]:
     """What a transformation makes of texts, without those that it leaves as they are."""
     changed: dict[str, None] = {}
     for text in texts:

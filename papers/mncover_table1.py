@@ -16,8 +16,8 @@ import common
 import numpy as np
 
 from s2lct.analysis.coverage.criteria import Criterion
-from s2lct.analysis.coverage.encoder import EncoderModel, Text
-from s2lct.analysis.coverage.measure import PAIRS, read_pairs
+from s2lct.analysis.coverage.encoder import EncoderModel, ModelInput
+from s2lct.analysis.coverage.measure import PAIRS_PREFIX, read_pairs
 from s2lct.errors import AnalysisError
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.label_rules import rule_for
@@ -85,7 +85,7 @@ class CheckListTest(NamedTuple):
     """A test's name, the cases that are tried with their passing classes, and its whole size."""
 
     name: str
-    cases: list[tuple[Text, frozenset[str]]]
+    cases: list[tuple[ModelInput, frozenset[str]]]
     size: int
 
 
@@ -110,7 +110,7 @@ def main(
 
     With a reference of pairs of texts (pairs:FILE) and tests of pairs, print Table 6.
     """
-    pairs = reference.startswith(PAIRS)
+    pairs = reference.startswith(PAIRS_PREFIX)
     tests = read_tests(checklist, limit or (PAPER_PAIRS if pairs else PAPER_CASES))
     for name in model:
         measured = common.measured_model(name, reference, reference_cases, masks, seed, device)
@@ -164,7 +164,7 @@ def print_filtered(
 
 def read_tests(paths: Sequence[Path], limit: int | None) -> list[CheckListTest]:
     """The tests of files of CheckList's cases or of pairs, each with its first ``limit`` cases."""
-    cases: dict[str, list[tuple[Text, frozenset[str]]]] = {}
+    cases: dict[str, list[tuple[ModelInput, frozenset[str]]]] = {}
     for path in paths:
         pairs = read_pairs(path)
         for pair in pairs:

@@ -7,7 +7,7 @@ from typing import Annotated
 import common
 import typer
 
-from s2lct.analysis.coverage.measure import covered, random_texts, texts_by_suite
+from s2lct.analysis.coverage.measure import cover_texts, random_texts, texts_by_suite
 from s2lct.errors import AnalysisError
 
 PAPER_CASES = 1_000
@@ -45,7 +45,7 @@ def main(
         union = {metric: criterion.copy() for metric, criterion in measured.criteria.items()}
         for count, (title, texts) in enumerate(sets.items(), 1):
             drawn = random_texts(texts, most, seed)
-            states = covered(measured.criteria, measured.encoder, drawn, title)
+            states = cover_texts(measured.criteria, measured.encoder, drawn, title)
             alone.append([title, most, *(state.value for state in states.values())])
             for metric, state in states.items():
                 union[metric].merge(state)

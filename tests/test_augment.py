@@ -24,7 +24,7 @@ from tiny_models import tiny_classifier
 from s2lct.analysis.corpus_parts import parts_of_corpus
 from s2lct.analysis.coverage.criteria import build_criteria
 from s2lct.analysis.coverage.encoder import EncoderModel
-from s2lct.analysis.coverage.measure import covered
+from s2lct.analysis.coverage.measure import cover_texts
 from s2lct.builder.records import Sentence
 from s2lct.errors import AnalysisError
 
@@ -133,7 +133,7 @@ def test_a_close_text_that_covers_more_than_its_original_is_kept(
     for sentence in kept:
         original = by_id.pop(sentence.id)  # at most one of each
         alone, both = (
-            covered({by: metric}, tiny, texts)[by].value
+            cover_texts({by: metric}, tiny, texts)[by].value
             for texts in ([original.text], [original.text, sentence.text])
         )
         assert both > alone

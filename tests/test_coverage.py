@@ -25,7 +25,7 @@ from s2lct.analysis.coverage.criteria import (
     build_criteria,
 )
 from s2lct.analysis.coverage.encoder import Activations, EncoderModel, load_encoder
-from s2lct.analysis.coverage.measure import covered, read_reference, texts_of_suite
+from s2lct.analysis.coverage.measure import cover_texts, read_reference, texts_of_suite
 from s2lct.analysis.coverage.wimask import Masks, vocabulary_of
 from s2lct.cli.main import app
 from s2lct.errors import AnalysisError
@@ -126,7 +126,7 @@ def random_masks(encoder: EncoderModel) -> Masks:
 
 def test_boundary_coverage_is_what_a_slow_loop_counts(encoder: EncoderModel) -> None:
     criteria = build_criteria(["boundary"], encoder, REFERENCE)
-    coverage = covered(criteria, encoder, TESTS)["boundary"]
+    coverage = cover_texts(criteria, encoder, TESTS)["boundary"]
     run = {text: plainly_run(encoder, text)[0] for text in {*REFERENCE, *TESTS}}
     upper = lower = 0
     for layer in (1, 2):
@@ -177,7 +177,7 @@ def slow_sections(encoder: EncoderModel, masks: Masks | None) -> float:
 
 
 def test_cover_and_mncover_are_what_a_slow_loop_counts(encoder: EncoderModel) -> None:
-    states = covered(criteria_of(encoder), encoder, TESTS)
+    states = cover_texts(criteria_of(encoder), encoder, TESTS)
     for name, masks in (("cover", None), ("mncover", random_masks(encoder))):
         assert states[name].name == name.upper()
         assert states[name].value == pytest.approx(slow_sections(encoder, masks), rel=1e-13)
@@ -188,7 +188,7 @@ def stub(layers: int = 1, width: int = 1, heads: int = 1) -> Any:
     """What metrics ask of an encoder."""
     config = SimpleNamespace(hidden_size=width, num_attention_heads=heads)
     return SimpleNamespace(
-        layers=layers,
+        layer_count=layers,
         model=SimpleNamespace(config=config),
         token_ids=lambda text: [0],
     )
@@ -231,7 +231,7 @@ def test_merging_and_permuting_change_nothing_and_growth_is_what_adding_adds(
 ) -> None:
     criteria = criteria_of(bert)
     whole, backwards, first, second = (
-        covered(criteria, bert, texts) for texts in (TESTS, TESTS[::-1], TESTS[:4], TESTS[4:])
+        cover_texts(criteria, bert, texts) for texts in (TESTS, TESTS[::-1], TESTS[:4], TESTS[4:])
     )
     for name, criterion in criteria.items():
         assert whole[name].value > 0
@@ -264,11 +264,13 @@ def test_the_embedded_models_are_looked_into_and_no_bit_depends_on_other_texts()
     rows = probabilities_of(load_model("embedded-2class"), TESTS)
     backwards = list(encoder.activations(TESTS[::-1]))[::-1]
     for one, other, row in zip(encoder.activations(TESTS), backwards, rows, strict=True):
-        assert (len(one.hidden), len(one.attentions)) == (7, 6)
+        assert (len(one.hidden_states), len(one.attentions)) == (7, 6)
         softmax = torch.softmax(torch.from_numpy(one.logits), dim=-1).numpy()
         assert softmax == pytest.approx(row, abs=1e-4)
         for layer, same_layer in zip(
-            (*one.hidden, *one.attentions), (*other.hidden, *other.attentions), strict=True
+            (*one.hidden_states, *one.attentions),
+            (*other.hidden_states, *other.attentions),
+            strict=True,
         ):
             assert np.array_equal(layer, same_layer)
 
@@ -307,7 +309,7 @@ def test_pairs_of_texts_are_covered_as_pairs(bert: EncoderModel, tmp_path: Path)
     assert not held_out
     criteria = build_criteria(["cover"], bert, reference)
     as_pairs, apart = (
-        covered(criteria, bert, texts)["cover"].value for texts in (pairs, sum(pairs, ()))
+        cover_texts(criteria, bert, texts)["cover"].value for texts in (pairs, sum(pairs, ()))
     )
     assert 0 < as_pairs != apart
 

@@ -22,7 +22,7 @@ from tiny_models import save_tiny_classifier
 import s2lct
 from s2lct.analysis.coverage.criteria import Criterion, build_criteria
 from s2lct.analysis.coverage.encoder import EncoderModel, load_encoder
-from s2lct.analysis.coverage.measure import covered
+from s2lct.analysis.coverage.measure import cover_texts
 from s2lct.analysis.coverage.wimask import Masks, vocabulary_of
 from s2lct.labels import LABELS
 from s2lct.suite.cases import Case, SuiteCases, load_suite
@@ -341,7 +341,7 @@ def test_pairs_of_texts_make_table_6(model: Path, tmp_path: Path, run: Any) -> N
 
 
 def value_of(encoder: EncoderModel, criterion: Criterion, texts: Sequence[Any]) -> float:
-    return covered({"one": criterion}, encoder, texts)["one"].value
+    return cover_texts({"one": criterion}, encoder, texts)["one"].value
 
 
 @pytest.mark.parametrize("seed", range(3))

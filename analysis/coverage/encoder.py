@@ -1,8 +1,8 @@
 """An encoder classifier whose hidden states and attention weights can be read.
 
-Coverage compares numbers with bounds that other texts set. Padding, the other texts of a batch and
-the number of threads that share a product change last bits. So each text is computed alone, by a
-single thread, and several threads compute several texts.
+Coverage compares activations with minima and maxima measured on other texts. Padding, batching and
+multi-threaded matrix products change the last bits of floating-point results. So each text runs
+alone on one thread, and several threads run several texts.
 """
 
 from __future__ import annotations
@@ -23,23 +23,24 @@ from s2lct.progress import bar
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
-Text = str | tuple[str, str]
+ModelInput = str | tuple[str, str]
 """A model's input: a text, or a pair of texts as for paraphrase and inference."""
 
 
 @dataclass(frozen=True)
 class Activations:
-    """What a model computes for one text; tokens include special ones.
+    """A model's outputs for one text; tokens include special ones.
 
     Attributes:
-        input_ids: shape (tokens,).
-        hidden: of the embeddings and then of each layer, shape (tokens, width).
-        attentions: of each layer, the weight that token i gives token j, shape (heads, i, j).
-        logits: shape (classes,).
+        input_ids: token ids, shape (tokens,).
+        hidden_states: of the embedding layer, then of each layer; each has shape (tokens, width).
+        attentions: attention weights of each layer, shape (heads, tokens, tokens): [k, i, j] is the
+            weight that token i gives token j in head k.
+        logits: outputs of the classification head, shape (classes,).
     """
 
     input_ids: Integers
-    hidden: tuple[Floats, ...]
+    hidden_states: tuple[Floats, ...]
     attentions: tuple[Floats, ...]
     logits: Floats
 
@@ -59,37 +60,37 @@ class EncoderModel(Network):
         super().__init__(tokenizer, model.eval(), name)
         self.fingerprint = model_fingerprint(tokenizer, model)
         self.device = model.device
-        self.layers = int(model.config.num_hidden_layers)
+        self.layer_count = int(model.config.num_hidden_layers)
         try:
             attentions = self._activations_of("A text of a few words.").attentions
         except (AttributeError, IndexError, TypeError, ValueError):
             attentions = ()
         # In a decoder no token looks at a later one.
         if not any(np.triu(layer[0], 1).any() for layer in attentions):
-            raise _no_encoder(name)
+            raise _not_an_encoder_error(name)
 
-    def encoded(self, texts: Sequence[Text]) -> Any:
-        """A padded batch of texts as the model takes it; of a pair, the longer text is cut."""
-        pairs = not isinstance(texts[0], str)
-        columns = map(list, zip(*texts, strict=True)) if pairs else (list(texts),)
+    def tokenize(self, texts: Sequence[ModelInput]) -> Any:
+        """Tokenize texts into one padded batch; of a pair, the longer text is truncated."""
+        is_pairs = not isinstance(texts[0], str)
+        columns = map(list, zip(*texts, strict=True)) if is_pairs else (list(texts),)
         return self.tokenizer(
             *columns,
             truncation=True,
             max_length=self.max_tokens,
             padding=len(texts) > 1,
-            return_token_type_ids=None if pairs else False,
+            return_token_type_ids=None if is_pairs else False,
             return_tensors="pt",
         ).to(self.device)
 
-    def token_ids(self, text: Text) -> list[int]:
-        """A text's tokens, special ones included, as many as the model reads."""
-        ids: list[int] = self.encoded([text])["input_ids"][0].tolist()
+    def token_ids(self, text: ModelInput) -> list[int]:
+        """Token ids of a text, special tokens included, truncated to the model's maximum."""
+        ids: list[int] = self.tokenize([text])["input_ids"][0].tolist()
         return ids
 
-    def activations(self, texts: Sequence[Text], title: str = "") -> Iterator[Activations]:
-        """What the model computes for each text, in order; a title shows a progress bar.
+    def activations(self, texts: Sequence[ModelInput], title: str = "") -> Iterator[Activations]:
+        """Yield the activations of each text, in order; a title shows a progress bar.
 
-        Few texts are held in memory at a time.
+        Only a few texts' activations are in memory at a time.
         """
         advance = bar(title, len(texts)) if title else None
         on_cpu = self.device.type == "cpu"
@@ -98,10 +99,10 @@ class EncoderModel(Network):
             if advance:
                 advance(1)
 
-    def _activations_of(self, text: Text) -> Activations:
+    def _activations_of(self, text: ModelInput) -> Activations:
         import torch
 
-        inputs = self.encoded([text])
+        inputs = self.tokenize([text])
         with torch.inference_mode():
             outputs = self.model(**inputs, output_hidden_states=True, output_attentions=True)
 
@@ -116,7 +117,7 @@ class EncoderModel(Network):
         )
 
 
-def _no_encoder(name: str) -> AnalysisError:
+def _not_an_encoder_error(name: str) -> AnalysisError:
     return AnalysisError(
         f"model {name}: is no encoder whose attention can be read",
         hint="pass a sequence classifier of the BERT, RoBERTa, DistilBERT, MiniLM or DeBERTa kind",
@@ -124,7 +125,7 @@ def _no_encoder(name: str) -> AnalysisError:
 
 
 def load_encoder(name: str, *, device: str = "auto") -> EncoderModel:
-    """An encoder classifier by name, in single precision; see `load_model`.
+    """Load an encoder classifier by name, in single precision; see `load_model`.
 
     Raises:
         AnalysisError: the model is no encoder.
@@ -132,5 +133,5 @@ def load_encoder(name: str, *, device: str = "auto") -> EncoderModel:
     """
     loaded = load_model(name, device=device, dtype="float32")
     if not isinstance(loaded, Network):
-        raise _no_encoder(name)
+        raise _not_an_encoder_error(name)
     return EncoderModel(loaded.tokenizer, loaded.model, loaded.name)

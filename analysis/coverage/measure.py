@@ -1,4 +1,4 @@
-"""The texts of suites and of reference corpora, and how much of a model each suite covers."""
+"""Read the texts of suites and reference corpora, and measure each suite's coverage of a model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from s2lct.analysis.corpus_parts import parts_of_corpus
 from s2lct.analysis.coverage.criteria import Criterion
-from s2lct.analysis.coverage.encoder import EncoderModel, Text
+from s2lct.analysis.coverage.encoder import EncoderModel, ModelInput
 from s2lct.analysis.result import Result
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.errors import AnalysisError
@@ -22,13 +22,13 @@ from s2lct.suite.other_suites import CHECKLIST, is_table_name, read_cases
 from s2lct.table_files import read_rows
 from s2lct.tables import Cell, Table
 
-PAIRS = "pairs:"
-"""Prefix of a file of pairs that is named in place of a corpus."""
+PAIRS_PREFIX = "pairs:"
+"""Marks a file of pairs of texts where a corpus is expected, as in ``pairs:qqp.jsonl``."""
 _NotBlank = Annotated[str, Field(pattern=r"\S")]
 
 
 class Pair(BaseModel):
-    """Two texts that a test gives a model, and the names of the classes that pass."""
+    """A case of two texts: its test's name and the names of the classes that pass."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -39,38 +39,40 @@ class Pair(BaseModel):
 
     @property
     def texts(self) -> tuple[str, str]:
-        """Both texts."""
+        """Both texts, as a model takes them."""
         return self.text, self.text_pair
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """Read JSON lines of pairs, each pair of a test once; none if the first line holds no pair.
+    """Read a file of JSON lines of pairs; an empty list if the first line holds no pair.
+
+    A pair that occurs again in the same test replaces the earlier one.
 
     Raises:
-        AnalysisError: a later line is no pair; it names the line.
+        AnalysisError: a later line holds no pair; the message names the line.
         ScoringError: the file cannot be read.
     """
     pairs: dict[tuple[str, tuple[str, str]], Pair] = {}
     rows = read_rows(path, "jsonl")
     if not any("text_pair" in row for _, row in rows[:1]):
         return []
-    for where, row in rows:
+    for location, row in rows:
         try:
             pair = Pair.model_validate(row)
         except ValidationError as error:
             hint = "pass JSON lines with text and text_pair, and expected where needed"
-            raise AnalysisError(f"{where}: is no pair", hint=hint) from error
+            raise AnalysisError(f"{location}: is no pair", hint=hint) from error
         pairs[pair.test, pair.texts] = pair
     return list(pairs.values())
 
 
-def texts_of_suite(suite: str) -> list[Text]:
-    """The texts of a suite as `load_suite` takes it, or of a file of JSON lines.
+def texts_of_suite(suite: str) -> list[ModelInput]:
+    """The texts of a suite that `load_suite` reads, or of a file of JSON lines.
 
-    Such a file holds CheckList's cases, those of invariance and directional tests too, or pairs.
+    Such a file holds pairs, or CheckList's cases, invariance and directional tests included.
 
     Raises:
-        AnalysisError: a pair is none.
+        AnalysisError: a line of a file of pairs holds no pair.
         ScoringError: there is no such suite, or it is damaged.
     """
     path = Path(suite.removeprefix(f"{CHECKLIST}:"))
@@ -80,19 +82,21 @@ def texts_of_suite(suite: str) -> list[Text]:
     return [*pairs] or [text for case in read_cases(path) for text in case.texts]
 
 
-def texts_by_suite(suites: Sequence[str]) -> dict[str, list[Text]]:
-    """Texts of suites by name: ``NAME=SUITE``, or SUITE, which is called by its path's last part.
+def texts_by_suite(suites: Sequence[str]) -> dict[str, list[ModelInput]]:
+    """The texts of suites given as ``NAME=SUITE`` or as ``SUITE``, by the suite's name.
+
+    Without a NAME, a suite is called after the last part of its path.
 
     Raises:
-        AnalysisError: two have one name, or one cannot be read.
+        AnalysisError: two suites have the same name, or a suite cannot be read.
         ScoringError: there is no such suite.
     """
-    texts: dict[str, list[Text]] = {}
+    texts: dict[str, list[ModelInput]] = {}
     for argument in suites:
         name, equals, suite = argument.partition("=")
         if not equals or path_exists(Path(argument)) or is_table_name(argument):
-            file = argument.partition(":")[2] if is_table_name(argument) else argument
-            name, suite = Path(file).name.removesuffix(".gz").removesuffix(".jsonl"), argument
+            path = argument.partition(":")[2] if is_table_name(argument) else argument
+            name, suite = Path(path).name.removesuffix(".gz").removesuffix(".jsonl"), argument
         if name in texts or not name:
             raise AnalysisError(
                 f"suite {argument}: another one is called {name!r} too", hint="name it: NAME=SUITE"
@@ -101,49 +105,50 @@ def texts_by_suite(suites: Sequence[str]) -> dict[str, list[Text]]:
     return texts
 
 
-def text_key(seed: int, purpose: str, text: Text) -> bytes:
-    """A key that sorts texts in a random order; each purpose has its own."""
+def text_key(seed: int, purpose: str, text: ModelInput) -> bytes:
+    """A sort key that puts texts in a random order; each purpose has its own order."""
     return shuffle_key(seed, purpose, *((text,) if isinstance(text, str) else text))
 
 
-def random_texts(texts: Iterable[Text], most: int | None, seed: int) -> list[Text]:
-    """At most so many distinct texts, drawn at random, in the order given."""
+def random_texts(texts: Iterable[ModelInput], limit: int | None, seed: int) -> list[ModelInput]:
+    """At most ``limit`` distinct texts, drawn at random, in their original order."""
     distinct = list(dict.fromkeys(texts))
-    drawn = set(sorted(distinct, key=lambda text: text_key(seed, "drawn", text))[:most])
+    drawn = set(sorted(distinct, key=lambda text: text_key(seed, "drawn", text))[:limit])
     return [text for text in distinct if text in drawn]
 
 
 class Reference(NamedTuple):
-    """The texts that set neurons' ranges, and held-out texts of the same corpus, by name."""
+    """A reference corpus: texts that set neurons' ranges, and lists of held-out texts by name."""
 
-    texts: list[Text]
-    held_out: dict[str, list[Text]]
+    texts: list[ModelInput]
+    held_out: dict[str, list[ModelInput]]
 
 
-def read_reference(corpus: str, most: int | None, seed: int) -> Reference:
-    """A corpus's training sentences, or so many at random, and the sentences that it holds out.
+def read_reference(corpus: str, limit: int | None, seed: int) -> Reference:
+    """Read a corpus: its training sentences, at most ``limit`` at random, and its held-out ones.
 
-    See `parts_of_corpus`. Of ``pairs:FILE`` (see `read_pairs`) nothing is held out.
+    `parts_of_corpus` splits the corpus. A file of pairs, ``pairs:FILE``, is read by `read_pairs`;
+    nothing of it is held out.
 
     Raises:
         CorpusError: the corpus cannot be read.
-        AnalysisError: it holds a single sentence.
+        AnalysisError: the corpus holds a single sentence.
     """
-    if corpus.startswith(PAIRS):
-        pairs = read_pairs(Path(corpus.removeprefix(PAIRS)))
-        return Reference(random_texts([pair.texts for pair in pairs], most, seed), {})
+    if corpus.startswith(PAIRS_PREFIX):
+        pairs = read_pairs(Path(corpus.removeprefix(PAIRS_PREFIX)))
+        return Reference(random_texts([pair.texts for pair in pairs], limit, seed), {})
     source = read_corpus(corpus, labelled=False)
     parts = parts_of_corpus(source, seed)
-    held_out: list[Text] = [sentence.text for sentence in (*parts.dev, *parts.test)]
+    held_out: list[ModelInput] = [sentence.text for sentence in (*parts.dev, *parts.test)]
     return Reference(
-        random_texts([sentence.text for sentence in parts.train], most, seed),
+        random_texts([sentence.text for sentence in parts.train], limit, seed),
         {f"random sentences of {source.name}": held_out},
     )
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteCoverage:
-    """How many texts a suite has, and what they cover, by the name of the figure."""
+    """The number of a suite's texts, and their coverage, in [0, 1], by the figure's name."""
 
     suite: str
     texts: int
@@ -152,7 +157,7 @@ class SuiteCoverage:
 
 @dataclass(frozen=True, repr=False)
 class CoverageResult(Result):
-    """What suites cover of a model: each alone and, if there are several, all together."""
+    """Coverage of a model by each suite and, if there are several, by all of them together."""
 
     model: str
     suites: tuple[SuiteCoverage, ...]
@@ -168,35 +173,40 @@ class CoverageResult(Result):
 
 
 def _percent(share: float) -> Cell:
-    """A share in percent: two decimals, or two digits where two decimals would say nothing."""
+    """A share in percent: two decimals, or below 0.1 % two significant digits."""
     return Cell(f"{100 * share:.2g}" if 0 < share < 0.001 else f"{100 * share:.2f}", value=share)
 
 
-def covered(
-    criteria: Mapping[str, Criterion], encoder: EncoderModel, texts: Sequence[Text], title: str = ""
+def cover_texts(
+    criteria: Mapping[str, Criterion],
+    encoder: EncoderModel,
+    texts: Sequence[ModelInput],
+    title: str = "",
 ) -> dict[str, Criterion]:
-    """Copies of criteria that cover texts, too, in one pass; a title shows a progress bar."""
-    states = {name: criterion.copy() for name, criterion in criteria.items()}
+    """Copy criteria and add the flags that texts set; a title shows a progress bar."""
+    copies = {name: criterion.copy() for name, criterion in criteria.items()}
     for activations in encoder.activations(texts, title):
-        for state in states.values():
-            state.add(state.flags_of(activations))
-    return states
+        for criterion in copies.values():
+            criterion.add(criterion.flags_of(activations))
+    return copies
 
 
 def measure_coverage(
-    suites: Mapping[str, Sequence[Text]], encoder: EncoderModel, criteria: Mapping[str, Criterion]
+    suites: Mapping[str, Sequence[ModelInput]],
+    encoder: EncoderModel,
+    criteria: Mapping[str, Criterion],
 ) -> CoverageResult:
-    """Measure what suites cover, alone and together; each name has the suite's texts."""
+    """Measure the coverage of each suite, given as texts by name, and of all together."""
     union = {name: criterion.copy() for name, criterion in criteria.items()}
     rows: list[SuiteCoverage] = []
     for suite, texts in suites.items():
-        states = covered(criteria, encoder, texts, suite)
-        rows.append(SuiteCoverage(suite, len(texts), _figures(states)))
-        for name, state in states.items():
-            union[name].merge(state)
+        covered = cover_texts(criteria, encoder, texts, suite)
+        rows.append(SuiteCoverage(suite, len(texts), _figures(covered)))
+        for name, criterion in covered.items():
+            union[name].merge(criterion)
     if len(rows) > 1:
-        name, texts_of_all = " + ".join(suites), sum(row.texts for row in rows)
-        rows.append(SuiteCoverage(name, texts_of_all, _figures(union)))
+        name, n_texts = " + ".join(suites), sum(row.texts for row in rows)
+        rows.append(SuiteCoverage(name, n_texts, _figures(union)))
     return CoverageResult(encoder.name, tuple(rows))
 
 

@@ -42,7 +42,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 from torch import nn
 
-from s2lct.analysis.coverage.encoder import Booleans, EncoderModel, Floats, Integers, Text
+from s2lct.analysis.coverage.encoder import Booleans, EncoderModel, Floats, Integers, ModelInput
 from s2lct.analysis.result import Result
 from s2lct.errors import AnalysisError
 from s2lct.files import write_bytes
@@ -138,7 +138,7 @@ class Masks(Result):
 
 
 def vocabulary_of(
-    encoder: EncoderModel, texts: Iterable[Text], most: int = VOCABULARY_SIZE
+    encoder: EncoderModel, texts: Iterable[ModelInput], most: int = VOCABULARY_SIZE
 ) -> tuple[str, ...]:
     """The commonest word pieces, special tokens included; of equals the lower id first."""
     counts = Counter(token for text in texts for token in encoder.token_ids(text))
@@ -265,12 +265,12 @@ class MaskedModel:
             )
 
     @torch.no_grad()
-    def batches(self, texts: Sequence[Text]) -> list[Batch]:
+    def batches(self, texts: Sequence[ModelInput]) -> list[Batch]:
         """Texts of like length together, with the model's predictions."""
         batches = []
         order = sorted(texts, key=lambda text: len(self.encoder.token_ids(text)))
         for start in range(0, len(order), BATCH_SIZE):
-            inputs = self.encoder.encoded(order[start : start + BATCH_SIZE])
+            inputs = self.encoder.tokenize(order[start : start + BATCH_SIZE])
             ids = inputs["input_ids"]
             is_word = inputs["attention_mask"].bool() & ~torch.isin(ids, self._special)
             predicted = self.encoder.model(**inputs).logits.argmax(1)
@@ -339,8 +339,8 @@ class MaskedModel:
 
 def learn_masks(
     encoder: EncoderModel,
-    texts: Sequence[Text],
-    held_out: Sequence[Text],
+    texts: Sequence[ModelInput],
+    held_out: Sequence[ModelInput],
     *,
     epochs: int = 10,
     learning_rate: float = 1e-5,

@@ -17,9 +17,9 @@ from functools import cache, partial
 import numpy as np
 from pydantic import TypeAdapter
 
+from s2lct.analysis.cached_results import cached_result
 from s2lct.analysis.explain.attribution import attribute
 from s2lct.analysis.explain.words import MaskedLMFiller, Origin, origins_of, words_of
-from s2lct.analysis.kept import kept
 from s2lct.analysis.labelled_classifier import LabelledClassifier
 from s2lct.identity import shuffle_key
 from s2lct.labels import LABELS
@@ -145,7 +145,9 @@ def explain_cases(
         inputs = [*settings, case.id, case.text, case.template, case.places, case.source_texts]
         make = partial(_explain, model, case, filler)
         with without_bars():
-            explanations.append(kept(model.classifier.fingerprint, inputs, _EXPLANATION, make))
+            explanations.append(
+                cached_result(model.classifier.fingerprint, inputs, _EXPLANATION, make)
+            )
         advance(1)
     return explanations
 

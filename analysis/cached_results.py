@@ -1,4 +1,4 @@
-"""Results that take long to compute from a model, kept in the cache."""
+"""Cache results that take long to compute from a model."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ Result = TypeVar("Result")
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 
-def kept(
+def cached_result(
     model: str, inputs: Any, adapter: TypeAdapter[Result], compute: Callable[[], Result]
 ) -> Result:
-    """What ``compute`` returns, computed once.
+    """Return the result of ``compute``, from the cache if an earlier call stored it there.
 
     Args:
-        model: the model's fingerprint; without one nothing is kept.
-        inputs: everything else that the result depends on, as JSON.
-        adapter: writes and reads the result.
-        compute: computes it.
+        model: the model's fingerprint; without one nothing is cached.
+        inputs: everything else that the result depends on, as JSON values.
+        adapter: converts the result to JSON and back.
+        compute: computes the result.
     """
-    written = _kept(model, inputs, lambda: adapter.dump_json(compute()))
-    return adapter.validate_json(written)
+    content = _cached_bytes(model, inputs, lambda: adapter.dump_json(compute()))
+    return adapter.validate_json(content)
 
 
-def kept_arrays(model: str, inputs: Any, compute: Callable[[], Arrays]) -> Arrays:
-    """Arrays by name that ``compute`` returns, computed once; see `kept`."""
-    return load(_kept(model, inputs, lambda: save(dict(compute()))))
+def cached_arrays(model: str, inputs: Any, compute: Callable[[], Arrays]) -> Arrays:
+    """Return the named arrays that ``compute`` computes; see `cached_result`."""
+    return load(_cached_bytes(model, inputs, lambda: save(dict(compute()))))
 
 
-def _kept(model: str, inputs: Any, compute: Callable[[], bytes]) -> bytes:
+def _cached_bytes(model: str, inputs: Any, compute: Callable[[], bytes]) -> bytes:
     if not model:
         return compute()
     code = package_fingerprint("s2lct.analysis", "s2lct.leaderboard")
