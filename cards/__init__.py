@@ -1,4 +1,4 @@
-"""Cards: what a reader of the Hub sees of a suite, a metric, a leaderboard and results."""
+"""Cards: the README files of a suite, a metric, a leaderboard and results on the Hub."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _HUB_LICENCES = words(
     "apache-2.0 mit cc0-1.0 cc-by-2.0 cc-by-3.0 cc-by-4.0 cc-by-sa-3.0 cc-by-sa-4.0 cc-by-nc-4.0 "
     "cc-by-nc-sa-4.0 cc-by-nd-4.0 cc-by-nc-nd-4.0 odc-by odbl pddl bsd-3-clause gpl-3.0"
 )
-_NOT_STATED = ("", "not stated", "none stated by its authors", "unknown")
-_ORIGINS = {
+_UNSTATED_LICENCES = ("", "not stated", "none stated by its authors", "unknown")
+_ORIGIN_PHRASES = {
     "masked": "have words of a masked language model",
     "phrase": "a phrase that reviewers write",
     "attested": "are their author's own sentence, which was shortened for the seed",
 }
 _SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M"}
-_ALL = "all"
+_ALL_CONFIG = "all"
 _SPLIT = "test"
 
 
@@ -33,8 +33,8 @@ def render_dataset_card(
 
     Args:
         suite: the contents of ``suite.json``.
-        examples: for each config what `example_of` gives.
-        repo: the Hub id it is published under; None for a suite in a folder.
+        examples: the example of each config, from `suite.tables.example_of`.
+        repo: the suite's Hub id; None for a suite in a folder.
     """
     return render(
         "dataset_card.md",
@@ -47,14 +47,14 @@ def render_dataset_card(
 
 
 def dataset_metadata(suite: Mapping[str, Any]) -> str:
-    """The YAML of a suite's README: a config for each capability, and one of them all."""
+    """The YAML of a suite's README: a config for each capability, and one for all together."""
     from huggingface_hub import DatasetCardData
 
     files, licence = suite["files"], hub_licence(suite["corpus"]["licence"])
-    rows = sum(file["rows"] for file in files.values())
-    every = {"sha256": suite["fingerprint"], "path": "data/*/test-*.parquet", "rows": rows}
-    every |= {size: sum(file[size] for file in files.values()) for size in ("bytes", "memory")}
-    of_config = {_ALL: ("every capability", every)} | {
+    row_count = sum(file["rows"] for file in files.values())
+    all_files = {"sha256": suite["fingerprint"], "path": "data/*/test-*.parquet", "rows": row_count}
+    all_files |= {size: sum(file[size] for file in files.values()) for size in ("bytes", "memory")}
+    title_and_file_of_config = {_ALL_CONFIG: ("every capability", all_files)} | {
         capability["id"]: (capability["title"], files[capability["id"]])
         for capability in suite["capabilities"]
         if capability["id"] in files
@@ -62,13 +62,13 @@ def dataset_metadata(suite: Mapping[str, Any]) -> str:
     configs = [
         {
             "config_name": name,
-            "default": name == _ALL,
+            "default": name == _ALL_CONFIG,
             "version": suite["version"],
-            # Another build has another description, so that `datasets` loads it anew.
+            # The description differs between builds, so that `datasets` loads a new one anew.
             "description": f"{title}, rows {file['sha256'][:12]}",
             "data_files": [{"split": _SPLIT, "path": file["path"]}],
         }
-        for name, (title, file) in of_config.items()
+        for name, (title, file) in title_and_file_of_config.items()
     ]
     sizes = [
         {
@@ -77,14 +77,14 @@ def dataset_metadata(suite: Mapping[str, Any]) -> str:
             "download_size": file["bytes"],
             "dataset_size": file["memory"],
         }
-        for name, (_, file) in of_config.items()
+        for name, (_, file) in title_and_file_of_config.items()
     ]
     metadata = DatasetCardData(
         pretty_name="S2LCT",
         language=["en"],
         task_categories=["text-classification"],
         task_ids=["sentiment-classification"],
-        size_categories=[size_category(rows)],
+        size_categories=[size_category(row_count)],
         tags=["behavioural-testing", "sentiment-analysis", "s2lct"],
         license=licence,
         license_name="see-source-and-licence" if licence == "other" else None,
@@ -95,40 +95,42 @@ def dataset_metadata(suite: Mapping[str, Any]) -> str:
 
 
 def _origins_in_words(files: Iterable[Mapping[str, Any]]) -> str:
-    """How many expansions are of which origin; empty if that is not known."""
+    """The number of expansions of each origin, in words; empty if the files do not record it."""
     counts: Counter[str] = Counter()
     for file in files:
         counts.update(file.get("origins", {}))
-    parts = [f"{counts[name]:,} {words}" for name, words in _ORIGINS.items() if counts[name]]
+    parts = [
+        f"{counts[name]:,} {phrase}" for name, phrase in _ORIGIN_PHRASES.items() if counts[name]
+    ]
     return " and ".join([", ".join(parts[:-1])] * bool(parts[:-1]) + parts[-1:])
 
 
-def markdown(text: str) -> str:
-    """A text that others supplied, as one line of plain text in Markdown, tables included."""
+def escape_markdown(text: str) -> str:
+    """Escape foreign text as one line of plain Markdown, safe in table cells."""
     line = html.escape(plain(" ".join(text.split())), quote=False)
     return re.sub(r"([\\`*_{}\[\]()#!|~$@]|:(?=//)|(?<=www)\.)", r"\\\1", line)
 
 
-def code(text: str) -> str:
-    """A text that others supplied, between backticks, where nothing can be escaped."""
+def inline_code(text: str) -> str:
+    """Foreign text as inline code; backticks and bars, which cannot be escaped, are replaced."""
     return f"`{re.sub(r'[`|]', '’', plain(' '.join(text.split())))}`"
 
 
 def hub_licence(licence: str) -> str:
-    """A licence as the Hub's cards name it: an identifier, ``unknown`` or ``other``."""
+    """The Hub's identifier of a licence: ``mit`` and the like, ``unknown`` or ``other``."""
     name = licence.strip().lower()
     if name in _HUB_LICENCES:
         return name
-    return "unknown" if name in _NOT_STATED else "other"
+    return "unknown" if name in _UNSTATED_LICENCES else "other"
 
 
-def size_category(rows: int) -> str:
-    """How the Hub's cards name a number of rows."""
-    return next((name for most, name in _SIZES.items() if rows < most), "1M<n<10M")
+def size_category(row_count: int) -> str:
+    """The Hub's size category of a dataset, such as ``1K<n<10K``."""
+    return next((name for limit, name in _SIZES.items() if row_count < limit), "1M<n<10M")
 
 
-def render(card: str, **values: Any) -> str:
-    """A card or page, such as ``metric_card.md``, from the template of that name beside this."""
+def render(template_name: str, **values: Any) -> str:
+    """Render a template of this package: ``metric_card.md`` from ``metric_card.md.jinja``."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -138,6 +140,6 @@ def render(card: str, **values: Any) -> str:
         keep_trailing_newline=True,
         autoescape=False,
     )
-    environment.filters |= {"markdown": markdown, "code": code}
-    source = resources.files(__package__).joinpath(f"{card}.jinja").read_text("utf-8")
+    environment.filters |= {"markdown": escape_markdown, "code": inline_code}
+    source = resources.files(__package__).joinpath(f"{template_name}.jinja").read_text("utf-8")
     return environment.from_string(source).render(**values)

@@ -1,4 +1,4 @@
-"""Publish metric and leaderboard as static Spaces: a page, and for the metric its code."""
+"""Publish the metric and the leaderboard as static Spaces: a page, and the metric's code."""
 
 from __future__ import annotations
 
@@ -73,14 +73,21 @@ def publish_leaderboard(
 
 
 def _package_files() -> dict[str, bytes]:
-    """This package, so that a Space needs no release of it, without what only builds need."""
+    """The files of this package for a Space, so that it need not be on PyPI.
+
+    Files that are used only to build suites are left out.
+    """
     metadata = f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {version(NAME)}\n"
     files = {f"{NAME}-{version(NAME)}.dist-info/METADATA": metadata.encode()}
     for package in (NAME, *(f"{NAME}.{part}" for part in _SUBPACKAGES)):
         with resources.as_file(resources.files(package)) as folder:
             for path in folder.rglob("*"):
-                place = path.relative_to(folder)
-                is_built = {"weights", "annotations", "__pycache__"}.intersection(place.parts)
-                if path.is_file() and not is_built and path.suffix not in (".parquet", ".txt"):
-                    files[f"{package.replace('.', '/')}/{place.as_posix()}"] = path.read_bytes()
+                relative_path = path.relative_to(folder)
+                is_left_out = {"weights", "annotations", "__pycache__"}.intersection(
+                    relative_path.parts
+                )
+                if path.is_file() and not is_left_out and path.suffix not in (".parquet", ".txt"):
+                    files[f"{package.replace('.', '/')}/{relative_path.as_posix()}"] = (
+                        path.read_bytes()
+                    )
     return files

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 from unicodedata import category
 
-from s2lct.cards import markdown
+from s2lct.cards import escape_markdown
 from s2lct.errors import ScoringError
 from s2lct.identity import content_id, fingerprint_of
 from s2lct.labels import LABELS
@@ -146,13 +146,13 @@ def example_of(table_rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     seed_id = expansion["seed_id"] if expansion else table_rows[0]["id"]
     seed = next(row for row in table_rows if row["id"] == seed_id)
     labels = " or ".join(LABELS[label] for label in seed["labels"])
-    example = {"seed": markdown(seed["text"]), "labels": labels}
+    example = {"seed": escape_markdown(seed["text"]), "labels": labels}
     if expansion is not None:
         parts: list[str] = []
         end = 0
         for word in sorted(expansion["inserted"], key=lambda word: word["start"]):
             before = expansion["text"][end : word["start"]]
-            parts += [_spaced_markdown(before), f"**{markdown(word['word'])}**"]
+            parts += [_spaced_markdown(before), f"**{escape_markdown(word['word'])}**"]
             end = word["end"]
         example["expansion"] = "".join([*parts, _spaced_markdown(expansion["text"][end:])])
     return example
@@ -161,7 +161,7 @@ def example_of(table_rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 def _spaced_markdown(text: str) -> str:
     """A part of a sentence as Markdown, with the spaces at its ends."""
     stripped = text.strip()
-    return text.replace(stripped, markdown(stripped)) if stripped else text
+    return text.replace(stripped, escape_markdown(stripped)) if stripped else text
 
 
 def rows_fingerprint(rows: Iterable[Mapping[str, Any]]) -> str:

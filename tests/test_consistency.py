@@ -142,7 +142,7 @@ def test_a_comparison_shows_and_tests_consistency(suite: SuiteCases, tmp_path: P
     for name, compared in found.items():
         assert compared.rates == (0, 1)
         pairs = sum(name in ("mean", c.capability) for c in suite.contrasts)
-        assert (compared.cases, compared.second_only) == (pairs, pairs)
+        assert (compared.case_count, compared.second_only) == (pairs, pairs)
     done = runner.invoke(app, ["compare", *map(str, paths)])
     told = " ".join(done.output.split())
     assert (

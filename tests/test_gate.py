@@ -15,7 +15,7 @@ from made_up_results import made_suite, make_outcomes, make_result, suite_at
 from typer.testing import CliRunner
 
 from s2lct.cli.main import app
-from s2lct.leaderboard.results.comparison import compare, paired, paired_contrasts
+from s2lct.leaderboard.results.comparison import compare, paired_cases, paired_contrasts
 from s2lct.leaderboard.results.gate import check_no_worse
 from s2lct.leaderboard.results.read_results import ScoredModel, Suites, read_scored
 from s2lct.leaderboard.results.write_results import write_result
@@ -156,12 +156,12 @@ def test_a_mean_that_got_worse_is_worse_though_no_capability_shows_it(tmp_path: 
     main, same, worse = (
         at_random(share, name) for share, name in ((0.1, "main"), (0.1, "same"), (0.15, "worse"))
     )
-    checks = {check.figure: check for check in check_no_worse(worse, main)}
+    checks = {check.figure_name: check for check in check_no_worse(worse, main)}
     mean = checks["mean"]
-    assert not mean.passed and mean.detectable and mean.before
-    assert 0.02 < mean.detectable < mean.found - mean.before
-    assert not mean.blind
-    assert f"{100 * mean.detectable:.1f} points" in gate_table([mean]).rows[0]
+    assert not mean.passed and mean.detectable_change and mean.earlier_value
+    assert 0.02 < mean.detectable_change < mean.value - mean.earlier_value
+    assert not mean.lacks_power
+    assert f"{100 * mean.detectable_change:.1f} points" in gate_table([mean]).rows[0]
     assert all(one.passed for one in check_no_worse(same, main))
 
 
@@ -225,14 +225,17 @@ def test_worse_is_what_compare_says(
     wrong: Collection[int],
 ) -> None:
     main, new = outcomes_of(failing_before, wrong_before), outcomes_of(failing, wrong)
-    tests = compare(*paired(main, new))
+    tests = compare(*paired_cases(main, new))
     pairs = {f"{n}/consistency": one for n, one in compare(*paired_contrasts(main, new)).items()}
     checks = check_no_worse(read._replace(outcomes=new), read._replace(outcomes=main))
-    assert [check.figure for check in checks] == [*pairs, *tests]
+    assert [check.figure_name for check in checks] == [*pairs, *tests]
     for check in checks:
-        test = (tests | pairs)[check.figure]
-        assert (check.passed, check.shown == "better") == (test.better != 0, test.better == 1)
-        assert (check.p_value, check.cases) == (test.adjusted, test.cases)
+        test = (tests | pairs)[check.figure_name]
+        assert (check.passed, check.significant_change == "better") == (
+            test.better != 0,
+            test.better == 1,
+        )
+        assert (check.p_value, check.case_count) == (test.adjusted_p_value, test.case_count)
 
 
 def test_a_gate_is_not_passed_by_scoring_less(mine: Path, tmp_path: Path) -> None:

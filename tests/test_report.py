@@ -180,7 +180,7 @@ def test_a_comparison_says_its_outcome_first_and_fits_80_columns(first: str, sec
     for capability, one in compared.items():
         cells = next(line for line in lines if line.startswith(f"{capability} ")).split()
         assert cells[1:7] == [
-            str(one.cases), str(one.families), *map(percent, one.rates),
+            str(one.case_count), str(one.family_count), *map(percent, one.rates),
             str(one.first_only), str(one.second_only),
         ]  # fmt: skip
 

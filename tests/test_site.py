@@ -16,7 +16,7 @@ from made_up_results import make_outcomes, suite, write
 
 from s2lct.files import sha256_of
 from s2lct.leaderboard.models.endpoint import EndpointUse
-from s2lct.leaderboard.results.comparison import compare, shown_p
+from s2lct.leaderboard.results.comparison import compare, shown_p_value
 from s2lct.leaderboard.results.standings import Leaderboard, Standing, collect
 from s2lct.leaderboard.results.write_results import write_result
 from s2lct.leaderboard.site.site import _CAPABILITY_SUFFIXES, build_site
@@ -246,9 +246,9 @@ def test_two_models_are_compared_down_to_cases(
         told = compare(cases, first, second)
         one = told[cells[0].rpartition("(")[2].rstrip(")")]
         assert [int(cell) for cell in (cells[1], cells[4], cells[5])] == [
-            one.cases, one.first_only, one.second_only,
+            one.case_count, one.first_only, one.second_only,
         ]  # fmt: skip
-        assert float(cells[6]) == shown_p(one.adjusted)
+        assert float(cells[6]) == shown_p_value(one.adjusted_p_value)
         assert cells[7] == "org/good"
     assert "org/good: better on 3, worse on 0, undecided on 0" in tab.locator("main").inner_text()
     tab.get_by_role("button", name="Cases of LC9").click()

@@ -118,7 +118,7 @@ def test_every_pair_of_models_is_tested_as_compare_does(
     for (a, b), adjusted, winners in zip(pairs, p_values, better, strict=True):
         one, other = (found.standings[n].scored.outcomes.failed for n in (a, b))
         compared = compare(found.suite.cases, one, other)
-        expected = [compared[name].adjusted for name in ("LC2", "LC10")]
+        expected = [compared[name].adjusted_p_value for name in ("LC2", "LC10")]
         assert adjusted.tolist() == pytest.approx(expected)
         assert winners == [compared[name].better for name in ("LC2", "LC10")]
     assert (p_values < 0.05).any() and (p_values >= 0.05).any()

@@ -287,7 +287,7 @@ def test_seeds_of_the_same_sentences_are_one_family() -> None:
     numbers = families_of([*cases, elsewhere, *unknown]).tolist()
     assert numbers == [0, 0, 0, 0, 1, 2, 2, 3, 4, 5]
     compared = comparison.compare(cases, np.ones(7, bool), np.zeros(7, bool))
-    assert compared["LC4"].families == 3
+    assert compared["LC4"].family_count == 3
     assert compared["LC4"].p_value == pytest.approx(2 / 2**3)
     half = rate([is_not, isnt], np.array([True, True]))
     assert half.ci == pytest.approx(rate([is_not], np.array([True])).ci)
@@ -330,7 +330,7 @@ def test_a_comparison_counts_disagreements_and_corrects_by_holm(
         own = [n for n, case in enumerate(cases) if case.capability == name]
         pairs = [(bool(first[n]), bool(second[n])) for n in own]
         families = [family for family in naive_families(cases) if family[0] in own]
-        assert (one.cases, one.families) == (len(pairs), len(families))
+        assert (one.case_count, one.family_count) == (len(pairs), len(families))
         assert one.first_only == pairs.count((True, False))
         assert one.second_only == pairs.count((False, True))
         raw[name] = naive_sign_flip(
@@ -345,7 +345,7 @@ def test_a_comparison_counts_disagreements_and_corrects_by_holm(
             min(1.0, (len(raw) - rank) * raw[n])
             for rank, n in enumerate(sorted(smaller, key=lambda n: (raw[n], list(raw).index(n))))
         )
-        assert one.adjusted == pytest.approx(expected)
+        assert one.adjusted_p_value == pytest.approx(expected)
 
 
 @st.composite
@@ -392,7 +392,7 @@ def test_who_is_better_is_the_sign_of_what_was_tested(
             float(np.mean([of[part].mean() for part in parts if part])) for of in (first, second)
         ]
         assert test.rates == pytest.approx(means)
-        assert (test.better is None) == (test.adjusted >= comparison.LEVEL)
+        assert (test.better is None) == (test.adjusted_p_value >= comparison.LEVEL)
         if test.better is not None:
             assert means[test.better] < means[1 - test.better]
             assert swapped[name].better == 1 - test.better
@@ -403,7 +403,7 @@ def test_who_is_better_is_the_sign_of_what_was_tested(
 def test_a_model_that_fails_more_cases_can_be_the_better_in_the_mean() -> None:
     mean = comparison.compare(*of_the_small_and_the_large())["mean"]
     assert (mean.first_only, mean.second_only) == (30, 16)
-    assert mean.rates == pytest.approx((15 / 145, 0.5)) and mean.adjusted < 0.001
+    assert mean.rates == pytest.approx((15 / 145, 0.5)) and mean.adjusted_p_value < 0.001
     assert mean.better == 0 and mean.as_json()["better"] == "first"
 
 

@@ -112,7 +112,7 @@ def compare(
     scored = {path: read_scored(path, suites) for path in (first, second)}
     check_one_suite(scored)
     (result, outcomes), (other_result, others) = scored[first], scored[second]
-    cases, *failed = comparison.paired(outcomes, others)
+    cases, *failed = comparison.paired_cases(outcomes, others)
     if not cases:
         raise ScoringError(
             f"{first} and {second} have no case in common",
@@ -141,7 +141,7 @@ class Gate:
     @property
     def blind(self) -> str:
         """The figures in which no loss could be shown, however large; empty if there are none."""
-        return ", ".join(check.figure for check in self.checks if check.blind)
+        return ", ".join(check.figure_name for check in self.checks if check.lacks_power)
 
     def as_json(self) -> dict[str, Any]:
         """Its fields; see docs/ci.md."""

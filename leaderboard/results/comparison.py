@@ -1,10 +1,10 @@
-"""Whether two models differ: exact paired tests of whole families."""
+"""Compare two models by exact paired tests of whole families of cases."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from statistics import NormalDist
 from typing import Any
@@ -18,9 +18,9 @@ from s2lct.leaderboard.scoring.score import Outcomes
 from s2lct.suite.cases import Case, families_of
 
 MEAN = "mean"
-"""The name of the comparison of all capabilities together."""
+"""The name, beside those of capabilities, of the comparison of the means over capabilities."""
 LEVEL = 0.05
-"""A difference whose adjusted p-value lies below is shown to be real."""
+"""The significance level: a difference is shown if its adjusted p-value is smaller."""
 MIN_P_VALUE = 1e-9
 POWER = 0.8
 TEST_WORDS = (
@@ -36,49 +36,55 @@ class Comparison:
     """A paired comparison of two models on one capability, or of their means over several.
 
     Attributes:
-        cases: that both were scored on.
-        families: of these.
-        first_only: how many cases the first model alone fails.
-        second_only: how many the second alone fails.
-        rates: the failure rate of each model; of several capabilities the mean of theirs.
-        difference: the first model's failure rate less the second's, as it was tested.
-        p_value: of the sign-flip test, see `sign_flip_p_values`.
-        adjusted: the same after Holm's correction over the capabilities compared.
+        case_count: the number of cases that both were scored on.
+        family_count: the number of families of these cases.
+        first_only: the number of cases that only the first model fails.
+        second_only: the number of cases that only the second model fails.
+        rates: the failure rate of each model; for `MEAN`, the mean over the capabilities.
+        difference: the first model's failure rate minus the second's, as it was tested.
+        p_value: the p-value of the sign-flip test, see `sign_flip_p_values`.
+        adjusted_p_value: the p-value after Holm's correction over the capabilities compared.
     """
 
-    cases: int
-    families: int
+    case_count: int
+    family_count: int
     first_only: int
     second_only: int
     rates: tuple[float, float]
     difference: float
     p_value: float
-    adjusted: float
+    adjusted_p_value: float
 
     @property
     def better(self) -> int | None:
         """0 where the first model is shown to be better, 1 for the second, else None."""
-        return winner(self.difference, self.adjusted)
+        return winner(self.difference, self.adjusted_p_value)
 
     def as_json(self) -> dict[str, Any]:
-        """Its figures, and which model is ``better``: first, second or null; see docs/ci.md."""
-        fields = asdict(self)
-        del fields["rates"]
-        better = None if self.better is None else ("first", "second")[self.better]
-        return fields | {"better": better}
+        """The comparison without ``rates``, with the keys that docs/ci.md describes."""
+        return {
+            "cases": self.case_count,
+            "families": self.family_count,
+            "first_only": self.first_only,
+            "second_only": self.second_only,
+            "difference": self.difference,
+            "p_value": self.p_value,
+            "adjusted": self.adjusted_p_value,
+            "better": None if self.better is None else ("first", "second")[self.better],
+        }
 
 
-def winner(difference: float, adjusted: float) -> int | None:
-    """Which of two models a test shows to be better; tables, pages and files all ask this.
+def winner(difference: float, adjusted_p_value: float) -> int | None:
+    """The model that a test shows to be better; used for tables, pages and files alike.
 
     Args:
-        difference: the first model's failures less the second's, in whatever unit was tested.
-        adjusted: the p-value of the test after its correction.
+        difference: the first model's failures minus the second's, in any unit.
+        adjusted_p_value: the p-value of the test after Holm's correction.
 
     Returns:
         0 for the first model, 1 for the second, None where the test shows no difference.
     """
-    if adjusted >= LEVEL or not difference:
+    if adjusted_p_value >= LEVEL or not difference:
         return None
     return int(difference > 0)
 
@@ -86,18 +92,18 @@ def winner(difference: float, adjusted: float) -> int | None:
 def sign_flip_p_values(differences: statistics.Integers) -> statistics.Floats:
     """P-values of the two-sided sign-flip test of family differences (Fisher 1935).
 
-    If two models are equally good, a family's difference in failures is as likely to have the
-    other sign. The p-value is the share of all sign assignments whose sum is at least as far from
-    zero as the one observed. It is exact: the distribution of the sum is that of the differences
-    with a plus, one size after the other.
+    If two models are equally good, each family's difference in failures is equally likely to have
+    the other sign. The p-value is the share of all sign assignments whose sum is at least as far
+    from zero as the observed sum. It is exact: the distribution of the sum is computed by
+    convolution, one absolute size of differences after the other.
 
     Args:
-        differences: in failures, of each family, shape (pairs, families).
+        differences: the differences in failures, shape (pairs, families).
 
     Returns:
-        Shape (pairs,); 1 where the sums are zero, and never below `MIN_P_VALUE`.
+        P-values, shape (pairs,); 1 where the sum is zero, and never below `MIN_P_VALUE`.
     """
-    return np.array([_sign_flip_p_value(of_pair) for of_pair in differences])
+    return np.array([_sign_flip_p_value(family_differences) for family_differences in differences])
 
 
 def _sign_flip_p_value(differences: statistics.Integers) -> float:
@@ -109,22 +115,24 @@ def _sign_flip_p_value(differences: statistics.Integers) -> float:
     total = int(sizes @ count_of_size[sizes])
     chances = np.ones(1)
     for size, count in zip(sizes.tolist(), count_of_size[sizes].tolist(), strict=True):
-        of_size = np.zeros(size * count + 1)
-        of_size[::size] = _binomial_chances(count)
-        is_short = min(len(chances), len(of_size)) < _MIN_CELLS_FOR_FFT
-        chances = (np.convolve if is_short else fftconvolve)(chances, of_size)
-    # A sum is so far from zero if its positive part is at least half of what both come to.
+        chances_of_size = np.zeros(size * count + 1)
+        chances_of_size[::size] = _binomial_chances(count)
+        is_short = min(len(chances), len(chances_of_size)) < _MIN_CELLS_FOR_FFT
+        chances = (np.convolve if is_short else fftconvolve)(chances, chances_of_size)
+    # |sum| >= observed if the part with a plus is at least half of total + observed.
     return float(np.clip(2 * chances[(total + observed) // 2 :].sum(), MIN_P_VALUE, 1))
 
 
 @cache
-def _binomial_chances(count: int) -> statistics.Floats:
-    """The chance of each number of heads among ``count`` tosses of a coin."""
-    return np.array([math.comb(count, number) / 2**count for number in range(count + 1)])
+def _binomial_chances(toss_count: int) -> statistics.Floats:
+    """The chance of each number of heads, from 0 to ``toss_count``, in tosses of a fair coin."""
+    return np.array(
+        [math.comb(toss_count, head_count) / 2**toss_count for head_count in range(toss_count + 1)]
+    )
 
 
 def holm(p_values: npt.ArrayLike) -> statistics.Floats:
-    """Holm's step-down correction (Holm 1979) over the last axis, in the order given."""
+    """P-values after Holm's step-down correction (Holm 1979) over the last axis."""
     p_values = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(p_values, axis=-1, kind="stable")
     ranked = np.take_along_axis(p_values, order, axis=-1) * np.arange(p_values.shape[-1], 0, -1)
@@ -143,108 +151,125 @@ def pair_tests(
     """Test pairs of models on groups of cases.
 
     Args:
-        cases: the cases.
-        groups: the numbers of each group's cases.
-        failed: which cases each model fails, shape (models, cases).
-        pairs: numbers of the models, shape (2, pairs).
+        cases: the cases that all models were scored on.
+        groups: the numbers of the cases of each group, such as a capability.
+        failed: whether each model fails each case, shape (models, cases).
+        pairs: the numbers of both models of each pair, shape (2, pairs).
 
     Returns:
-        P-values, and how many cases more the first model of a pair fails; shape (pairs, groups).
+        P-values, and the first model's failures minus the second's; each of shape (pairs, groups).
     """
     p_values: list[statistics.Floats] = []
     differences: list[statistics.Integers] = []
     for numbers in groups:
         failures, _ = statistics.family_counts([cases[n] for n in numbers], failed[:, numbers])
         counts = np.rint(failures).astype(np.int64)
-        of_family = counts[pairs[0]] - counts[pairs[1]]
-        p_values.append(sign_flip_p_values(of_family))
-        differences.append(of_family.sum(axis=1))
+        family_differences = counts[pairs[0]] - counts[pairs[1]]
+        p_values.append(sign_flip_p_values(family_differences))
+        differences.append(family_differences.sum(axis=1))
     return np.stack(p_values, axis=1), np.stack(differences, axis=1)
 
 
 def compare(
-    cases: Sequence[Case], first: statistics.Failed, second: statistics.Failed
+    cases: Sequence[Case], first_failed: statistics.Failed, second_failed: statistics.Failed
 ) -> dict[str, Comparison]:
-    """Compare two models by which of the same cases each fails; empty where there is no case.
+    """Compare two models in each capability; empty if there is no case.
 
-    `MEAN` comes first where there are several capabilities, and is tested by itself; then each
-    capability. For the cases of `paired_contrasts` consistency is compared.
+    If there are several capabilities, `MEAN`, a separate test, comes first. With the arguments
+    that `paired_contrasts` returns, the comparison is of consistency.
+
+    Args:
+        cases: the cases that both models were scored on.
+        first_failed: whether the first model fails each case, shape (cases,).
+        second_failed: the same for the second model.
     """
     if not cases:
         return {}
-    numbers_of, both = statistics.numbers_by_capability(cases), np.stack([first, second])
-    (p_values,), (differences,) = pair_tests(cases, numbers_of.values(), both, np.array([[0], [1]]))
+    numbers_by_capability, both_failed = (
+        statistics.numbers_by_capability(cases),
+        np.stack([first_failed, second_failed]),
+    )
+    (p_values,), (differences,) = pair_tests(
+        cases, numbers_by_capability.values(), both_failed, np.array([[0], [1]])
+    )
     adjusted = holm(p_values)
     comparisons: dict[str, Comparison] = {}
-    for place, (capability, numbers) in enumerate(numbers_of.items()):
+    for index, (capability, numbers) in enumerate(numbers_by_capability.items()):
         comparisons[capability] = _comparison(
-            first[numbers],
-            second[numbers],
-            families=len(set(families_of([cases[n] for n in numbers]).tolist())),
-            rates=(float(first[numbers].mean()), float(second[numbers].mean())),
-            difference=float(differences[place] / len(numbers)),
-            p_value=float(p_values[place]),
-            adjusted=float(adjusted[place]),
+            first_failed[numbers],
+            second_failed[numbers],
+            family_count=len(set(families_of([cases[n] for n in numbers]).tolist())),
+            rates=(float(first_failed[numbers].mean()), float(second_failed[numbers].mean())),
+            difference=float(differences[index] / len(numbers)),
+            p_value=float(p_values[index]),
+            adjusted_p_value=float(adjusted[index]),
         )
     if len(comparisons) == 1:
         return comparisons
-    return {MEAN: _compare_means(cases, first, second)} | comparisons
+    return {MEAN: _compare_means(cases, first_failed, second_failed)} | comparisons
 
 
-def _comparison(first: statistics.Failed, second: statistics.Failed, **facts: Any) -> Comparison:
-    """A comparison with its counts of cases."""
+def _comparison(
+    first_failed: statistics.Failed, second_failed: statistics.Failed, **other_fields: Any
+) -> Comparison:
+    """A comparison whose counts of cases follow from the failures."""
     return Comparison(
-        cases=len(first),
-        first_only=int((first & ~second).sum()),
-        second_only=int((second & ~first).sum()),
-        **facts,
+        case_count=len(first_failed),
+        first_only=int((first_failed & ~second_failed).sum()),
+        second_only=int((second_failed & ~first_failed).sum()),
+        **other_fields,
     )
 
 
 def _compare_means(
-    cases: Sequence[Case], first: statistics.Failed, second: statistics.Failed
+    cases: Sequence[Case], first_failed: statistics.Failed, second_failed: statistics.Failed
 ) -> Comparison:
     """Compare the means of two models' failure rates, by families across capabilities.
 
-    A case weighs by how few its capability has; weights are rounded to a hundredth of the least.
-    So the difference is that of the means, not that of the numbers of cases that fail.
+    The weight of a case is inverse to the number of cases of its capability, so that the difference
+    is that of the means. Weights are rounded to hundredths of the smallest weight.
     """
-    numbers_of = statistics.numbers_by_capability(cases)
-    largest = max(map(len, numbers_of.values()))
+    numbers_by_capability = statistics.numbers_by_capability(cases)
+    largest_count = max(map(len, numbers_by_capability.values()))
     weights = np.zeros(len(cases))
-    for numbers in numbers_of.values():
-        weights[numbers] = round(_WEIGHT_UNIT * largest / len(numbers))
-    rates = [(first[numbers].mean(), second[numbers].mean()) for numbers in numbers_of.values()]
+    for numbers in numbers_by_capability.values():
+        weights[numbers] = round(_WEIGHT_UNIT * largest_count / len(numbers))
+    rates = [
+        (first_failed[numbers].mean(), second_failed[numbers].mean())
+        for numbers in numbers_by_capability.values()
+    ]
     mean_rates = np.mean(rates, axis=0)
-    family = families_of(cases, across=True)
-    of_family = np.bincount(family, weights * (first.astype(int) - second.astype(int)))
-    (p_value,) = sign_flip_p_values(of_family.astype(np.int64)[None]).tolist()
+    family_numbers = families_of(cases, across=True)
+    family_differences = np.bincount(
+        family_numbers, weights * (first_failed.astype(int) - second_failed.astype(int))
+    )
+    (p_value,) = sign_flip_p_values(family_differences.astype(np.int64)[None]).tolist()
     return _comparison(
-        first,
-        second,
-        families=int(family.max()) + 1,
+        first_failed,
+        second_failed,
+        family_count=int(family_numbers.max()) + 1,
         rates=(float(mean_rates[0]), float(mean_rates[1])),
-        difference=float(of_family.sum() / weights.sum()),
+        difference=float(family_differences.sum() / weights.sum()),
         p_value=p_value,
-        adjusted=p_value,
+        adjusted_p_value=p_value,
     )
 
 
-def detectable(cases: Sequence[Case], failed: statistics.Failed) -> dict[str, float]:
-    """The change of each failure rate that `compare` has 80 % power to detect, and of `MEAN`.
+def detectable_changes(cases: Sequence[Case], failed: statistics.Failed) -> dict[str, float]:
+    """The change of each failure rate, and of `MEAN`, that `compare` has 80 % power to detect.
 
-    It assumes another model that fails as often, independently of this one: for models that agree
-    more, a smaller change is enough.
+    The other model is assumed to fail as often, but independently. If the models agree more often,
+    a smaller change is detected.
 
     Args:
-        cases: of one capability or more.
-        failed: which of them a model fails.
+        cases: the cases of one capability or more.
+        failed: whether the model fails each case, shape (cases,).
     """
     families = statistics.families(cases)
-    mean, of_capability = statistics.macro_evidence(families, failed)
-    changes = _detectable_change(of_capability, LEVEL / len(families.names))
-    by_name = dict(zip(families.names, changes.tolist(), strict=True))
-    return {MEAN: float(_detectable_change(mean, LEVEL)), **by_name}
+    mean_evidence, capability_evidence = statistics.macro_evidence(families, failed)
+    changes = _detectable_change(capability_evidence, LEVEL / len(families.names))
+    change_of_capability = dict(zip(families.names, changes.tolist(), strict=True))
+    return {MEAN: float(_detectable_change(mean_evidence, LEVEL)), **change_of_capability}
 
 
 def _detectable_change(evidence: statistics.Evidence, level: float) -> statistics.Floats:
@@ -254,42 +279,53 @@ def _detectable_change(evidence: statistics.Evidence, level: float) -> statistic
 
 
 def without_power(cases: Sequence[Case], failed: statistics.Failed) -> set[str]:
-    """The capabilities, or `MEAN`, in which `compare` could show no loss even if all cases failed.
+    """The capabilities, or `MEAN`, where `compare` could show no loss even if all cases failed.
 
-    Too few of a model's cases pass there, or they come from too few sentences; see `detectable`.
+    There, too few of the model's cases pass, or they come from too few sentences.
     """
     tests = compare(cases, failed, np.ones_like(failed))
-    capabilities = len(tests.keys() - {MEAN})
-    factor_of = {name: 1 if name == MEAN else capabilities for name in tests}
-    return {name for name, test in tests.items() if test.p_value * factor_of[name] >= LEVEL}
+    capability_count = len(tests.keys() - {MEAN})
+    holm_factor_of = {name: 1 if name == MEAN else capability_count for name in tests}
+    return {name for name, test in tests.items() if test.p_value * holm_factor_of[name] >= LEVEL}
 
 
-def paired(
+def paired_cases(
     first: Outcomes, second: Outcomes
 ) -> tuple[list[Case], statistics.Failed, statistics.Failed]:
-    """The cases that two models were both scored on, and which of them each fails."""
-    numbers, others = _shared(first.cases, second.cases)
-    return [first.cases[n] for n in numbers], first.failed[numbers], second.failed[others]
+    """The cases that two models were both scored on, and whether each model fails each of them."""
+    first_numbers, second_numbers = _shared_numbers(first.cases, second.cases)
+    return (
+        [first.cases[n] for n in first_numbers],
+        first.failed[first_numbers],
+        second.failed[second_numbers],
+    )
 
 
 def paired_contrasts(
     first: Outcomes, second: Outcomes
 ) -> tuple[list[Case], statistics.Failed, statistics.Failed]:
-    """The cases whose contrasts two models were both asked, and which pairs each fails."""
-    pairs, other_pairs = first.pairs(), second.pairs()
-    numbers, others = _shared(pairs.contrasts, other_pairs.contrasts)
-    cases = [pairs.cases[n] for n in numbers]
-    return cases, ~pairs.right[numbers], ~other_pairs.right[others]
+    """The cases with a contrast in both outcomes, and whether each model fails each pair.
+
+    A model passes a pair if it answers both the case and its contrast right.
+    """
+    first_pairs, second_pairs = first.pairs(), second.pairs()
+    first_numbers, second_numbers = _shared_numbers(first_pairs.contrasts, second_pairs.contrasts)
+    cases = [first_pairs.cases[n] for n in first_numbers]
+    return cases, ~first_pairs.right[first_numbers], ~second_pairs.right[second_numbers]
 
 
-def _shared(cases: Sequence[Case], others: Sequence[Case]) -> tuple[list[int], list[int]]:
-    """The numbers of the cases that are among others, and the numbers that they have there."""
-    number_of = {case.id: number for number, case in enumerate(others)}
-    numbers = [number for number, case in enumerate(cases) if case.id in number_of]
-    return numbers, [number_of[cases[number].id] for number in numbers]
+def _shared_numbers(
+    first_cases: Sequence[Case], second_cases: Sequence[Case]
+) -> tuple[list[int], list[int]]:
+    """The numbers of the cases that both sequences contain: in the first, and in the second."""
+    second_number_of = {case.id: number for number, case in enumerate(second_cases)}
+    first_numbers = [
+        number for number, case in enumerate(first_cases) if case.id in second_number_of
+    ]
+    return first_numbers, [second_number_of[first_cases[number].id] for number in first_numbers]
 
 
-def shown_p(p_value: float) -> float:
-    """A p-value in three digits that lies on the same side of `LEVEL`."""
+def shown_p_value(p_value: float) -> float:
+    """A p-value in three digits that stays on its side of `LEVEL`: 0.04999 becomes 0.0499."""
     rounded = float(f"{p_value:.3g}")
     return 0.0499 if rounded >= LEVEL > p_value else rounded

@@ -1,9 +1,9 @@
-"""Whether a model keeps bounds, and does no worse than another: what `s2lct gate` decides."""
+"""The checks of `s2lct gate`: a model against bounds, and against an earlier result."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from s2lct.errors import ScoringError
@@ -16,67 +16,81 @@ from s2lct.plain_text import did_you_mean
 from s2lct.suite.cases import Case
 
 CONSISTENCY = "consistency"
-Option = Literal["max", "min"]
+BoundOption = Literal["max", "min"]
 _EXAMPLE_OF = {"max": "LC4=20 or mean=30", "min": "consistency=60 or LC4/consistency=50"}
-_ROUNDING = 1e-9
+_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A figure checked against a bound, or against that of an earlier result on the same cases.
+    """The check of one figure against a bound, or against an earlier result on the same cases.
 
     Attributes:
-        figure: ``consistency``, or that of a capability, ``LC4/consistency``; a capability's
-            failure rate, ``LC4``, or their ``mean``.
-        asked: ``max`` or ``min`` for a bound, or ``no_worse``.
+        figure_name: ``consistency``, ``LC4/consistency``, ``LC4`` (a failure rate), or ``mean``
+            (of the failure rates).
+        kind: ``max`` or ``min`` for a bound, or ``no_worse``.
         passed: whether the check passes.
-        found: the figure, in [0, 1].
-        bound: for ``max`` and ``min``.
-        interval: of the figure; for ``max`` and ``min``.
-        before: the figure of the earlier result.
-        p_value: of the test of `comparison.compare`, after its correction.
-        shown: ``better`` or ``worse`` where that test shows it.
-        cases: how many cases, or pairs, both results have.
-        detectable: the change of the figure that the test has 80 % power to detect.
-        blind: whether the test could show no loss even if all cases failed: too few pass before.
+        value: the value of the figure, in [0, 1].
+        bound: the bound, in [0, 1]; for ``max`` and ``min``.
+        interval: the 95 % interval of the figure; for ``max`` and ``min``.
+        earlier_value: the value in the earlier result; this and what follows for ``no_worse``.
+        p_value: the p-value of `comparison.compare`, after Holm's correction.
+        significant_change: ``better`` or ``worse`` where the test shows it.
+        case_count: the number of cases, or pairs, in both results.
+        detectable_change: the change of the figure that the test has 80 % power to detect.
+        lacks_power: whether the test could not show a loss even if all cases failed, because too
+            few pass in the earlier result.
     """
 
-    figure: str
-    asked: Literal["max", "min", "no_worse"]
+    figure_name: str
+    kind: Literal["max", "min", "no_worse"]
     passed: bool
-    found: float
+    value: float
     bound: float | None = None
     interval: tuple[float, float] | None = None
-    before: float | None = None
+    earlier_value: float | None = None
     p_value: float | None = None
-    shown: Literal["better", "worse"] | None = None
-    cases: int | None = None
-    detectable: float | None = None
-    blind: bool | None = None
+    significant_change: Literal["better", "worse"] | None = None
+    case_count: int | None = None
+    detectable_change: float | None = None
+    lacks_power: bool | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Its fields; see docs/ci.md."""
-        return asdict(self)
+        """The check with the keys that docs/ci.md describes."""
+        return {
+            "figure": self.figure_name,
+            "asked": self.kind,
+            "passed": self.passed,
+            "found": self.value,
+            "bound": self.bound,
+            "interval": self.interval,
+            "before": self.earlier_value,
+            "p_value": self.p_value,
+            "shown": self.significant_change,
+            "cases": self.case_count,
+            "detectable": self.detectable_change,
+            "blind": self.lacks_power,
+        }
 
 
-def check_bounds(result: Result, bounds: Iterable[str], option: Option) -> list[Check]:
+def check_bounds(result: Result, bounds: Iterable[str], option: BoundOption) -> list[Check]:
     """Check a result's figures against bounds.
 
     Args:
-        result: whose figures are checked.
+        result: the result to check.
         bounds: texts ``FIGURE=PERCENT``, as the options ``--max`` and ``--min`` take them.
         option: ``max`` for the highest failure rates that pass, ``min`` for the lowest consistency.
 
     Raises:
-        ScoringError: a text is no bound, or the result has no such figure; it says which.
+        ScoringError: a text is no bound, or the result has no figure of that name.
     """
     figures = _failure_rates(result) if option == "max" else _consistencies(result)
-    name_of = {name.casefold(): name for name in figures}
+    name_of_folded = {name.casefold(): name for name in figures}
     checks: list[Check] = []
     for text in bounds:
         name, _, number = (part.strip() for part in text.partition("="))
         bound = _proportion(f"--{option} {text}", name, number, _EXAMPLE_OF[option])
-        if (figure := name_of.get(name.casefold())) is None:
+        if (figure := name_of_folded.get(name.casefold())) is None:
             raise ScoringError(
                 f"--{option} {text}: the result has no such figure",
                 hint=f"{did_you_mean(name, figures)}choose among "
@@ -84,13 +98,15 @@ def check_bounds(result: Result, bounds: Iterable[str], option: Option) -> list[
             )
         value, interval = figures[figure]
         excess = bound - value if option == "min" else value - bound
-        passed = excess <= _ROUNDING
+        passed = excess <= _TOLERANCE
         checks.append(Check(figure, option, passed, value, round(bound, 12), interval))
     return checks
 
 
-def _proportion(option: str, name: str, text: str, example: str) -> float:
-    """A bound in percent, ``60`` or ``60%``, as a proportion; what may be one already is refused.
+def _proportion(argument: str, figure_name: str, text: str, example: str) -> float:
+    """A bound in percent, ``60`` or ``60%``, as a proportion.
+
+    A number that may already be a proportion, such as ``0.6``, is refused as ambiguous.
 
     >>> _proportion("--max LC4=60", "LC4", "60", "LC4=20")
     0.6
@@ -101,11 +117,12 @@ def _proportion(option: str, name: str, text: str, example: str) -> float:
     except ValueError:
         bound = -1
     if not 0 <= bound <= 100:
-        raise ScoringError(f"{option}: is no bound from 0 to 100 %", hint=f"write {example}")
+        raise ScoringError(f"{argument}: is no bound from 0 to 100 %", hint=f"write {example}")
     if number == text and (0 < bound < 1 or (bound == 1 and number != "1")):
         raise ScoringError(
-            f"{option}: is that {bound:g} % or {100 * bound:g} %?",
-            hint=f"bounds are in percent: write {name}={100 * bound:g} or {name}={bound:g}%",
+            f"{argument}: is that {bound:g} % or {100 * bound:g} %?",
+            hint=f"bounds are in percent: write {figure_name}={100 * bound:g} or "
+            f"{figure_name}={bound:g}%",
         )
     return bound / 100
 
@@ -130,58 +147,74 @@ def _consistencies(result: Result) -> dict[str, tuple[float, tuple[float, float]
 def check_no_worse(new: ScoredModel, old: ScoredModel) -> list[Check]:
     """Check a result against an earlier one by `comparison.compare`.
 
-    Consistency comes first, then failure rates; the mean of several capabilities before these,
-    tested by itself.
+    Consistency comes first, then failure rates. In each, the mean over the capabilities (a separate
+    test) comes before the capabilities.
 
     Raises:
-        ScoringError: the new one lacks cases or contrasts of the earlier one.
+        ScoringError: the new result lacks cases or contrasts of the earlier one.
     """
     new_ids = {case.id for case in new.outcomes.suite.with_contrasts}
-    lacking = [
-        f"{len(ids):,} of the {len(cases):,} {kind} (first {ids[0]})"
-        for kind, cases in (
+    missing = [
+        f"{len(ids):,} of the {len(old_cases):,} {kind} (first {ids[0]})"
+        for kind, old_cases in (
             ("cases", old.outcomes.cases),
             ("contrasts", old.outcomes.suite.contrasts),
         )
-        if (ids := [case.id for case in cases if case.id not in new_ids])
+        if (ids := [case.id for case in old_cases if case.id not in new_ids])
     ]
-    if lacking:
+    if missing:
         raise ScoringError(
-            f"the new result lacks {' and '.join(lacking)} that the earlier one has",
+            f"the new result lacks {' and '.join(missing)} that the earlier one has",
             hint="score both on the same cases and contrasts",
         )
-    pairs = comparison.paired_contrasts(old.outcomes, new.outcomes)
-    cases = comparison.paired(old.outcomes, new.outcomes)
-    return [*_no_worse_checks(*pairs, consistency=True), *_no_worse_checks(*cases)]
+    cases_and_failures = comparison.paired_cases(old.outcomes, new.outcomes)
+    pairs_and_failures = comparison.paired_contrasts(old.outcomes, new.outcomes)
+    return [
+        *_no_worse_checks(*pairs_and_failures, is_consistency=True),
+        *_no_worse_checks(*cases_and_failures),
+    ]
 
 
 def _no_worse_checks(
-    cases: Sequence[Case], before: Failed, after: Failed, *, consistency: bool = False
+    cases: Sequence[Case],
+    failed_before: Failed,
+    failed_after: Failed,
+    *,
+    is_consistency: bool = False,
 ) -> list[Check]:
-    """Checks of the mean and of each capability, by which of the cases, or pairs, fail."""
+    """Checks of the mean and of each capability.
+
+    Args:
+        cases: the cases of both results; for consistency, those with a contrast.
+        failed_before: whether each case (or pair) fails in the earlier result.
+        failed_after: whether each case (or pair) fails in the new result.
+        is_consistency: whether to check consistency; else failure rates.
+    """
     if not cases:
         return []
-    detectable = comparison.detectable(cases, before)
-    blind = comparison.without_power(cases, before)
+    detectable_changes = comparison.detectable_changes(cases, failed_before)
+    names_without_power = comparison.without_power(cases, failed_before)
     checks: list[Check] = []
-    for name, test in comparison.compare(cases, before, after).items():
-        figure = name
-        if consistency:
-            figure = CONSISTENCY if name == MEAN else f"{name}/{CONSISTENCY}"
-        old, new = (1 - rate if consistency else rate for rate in test.rates)
+    for name, test in comparison.compare(cases, failed_before, failed_after).items():
+        figure_name = name
+        if is_consistency:
+            figure_name = CONSISTENCY if name == MEAN else f"{name}/{CONSISTENCY}"
+        old_rate, new_rate = (1 - rate if is_consistency else rate for rate in test.rates)
         checks.append(
             Check(
-                figure,
+                figure_name,
                 "no_worse",
                 test.better != 0,
-                new,
-                before=old,
-                p_value=test.adjusted,
-                shown=None if test.better is None else ("worse", "better")[test.better],
-                cases=test.cases,
-                # No more can be lost than passes before.
-                detectable=min(detectable[name], 1 - test.rates[0]),
-                blind=name in blind,
+                new_rate,
+                earlier_value=old_rate,
+                p_value=test.adjusted_p_value,
+                significant_change=(
+                    None if test.better is None else ("worse", "better")[test.better]
+                ),
+                case_count=test.case_count,
+                # No more can be lost than passes in the earlier result.
+                detectable_change=min(detectable_changes[name], 1 - test.rates[0]),
+                lacks_power=name in names_without_power,
             )
         )
     return checks

@@ -1,10 +1,10 @@
-"""Predictions in a file, made outside s2lct, matched with the cases of a suite."""
+"""Read a file of predictions made outside s2lct, and match them with the cases of a suite."""
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +19,14 @@ from s2lct.plain_text import MAX_SNIPPET_CHARACTERS, plain, spreadsheet_cell
 from s2lct.suite.cases import SuiteCases
 from s2lct.table_files import LocatedRow, is_blank, parse_json_cell, read_rows
 
-LABEL = "label"
+LABEL_COLUMN = "label"
 PREDICTION_COLUMNS = (
     *("prediction", "predictions", "predicted", "predicted_label"),
     *("pred", "preds", "pred_label"),
 )
 PROBABILITY_COLUMNS = ("probabilities", "scores")
 _CASE_COLUMNS = ("id", "text", "capability", "kind", "seed_id")
-_FORM_HINT = (
+_FILE_FORMAT_HINT = (
     "give a file .csv, .jsonl or .parquet with a column id or text, and prediction (or label), or "
     "a column of probabilities for each class, as negative, neutral and positive"
 )
@@ -42,73 +42,77 @@ def outcomes_of_predictions(
     name: str | None = None,
     label_map: Mapping[Any, Any] | None = None,
 ) -> Outcomes:
-    """Outcomes of a model of which only a file of predictions is known.
+    """Outcomes of a model known only by a file of its predictions.
 
-    Rows belong to cases by ``id``, or by ``text`` where there is no such column. A case may stand
-    there twice with one label. Rows of no case are left out with a warning.
+    A row belongs to the case with its ``id``, or, if the file has no such column, with its
+    ``text``. A case may have several rows if their labels agree. Rows that belong to no case are
+    left out with a warning.
 
     Args:
         path: a CSV, JSON-lines or Parquet file.
-        suite: the cases and contrasts to predict. If the file lacks contrasts, the outcomes are of
-            a part of the suite, without any.
-        name: what the model is called; None to call it as the file.
-        label_map: what classes mean; see `labels.check_label_map`.
+        suite: the cases and contrasts to predict. If the file lacks contrasts, the outcomes cover
+            the cases alone.
+        name: the name of the model; None for the name of the file.
+        label_map: the label that each class means; see `labels.check_label_map`.
 
     Raises:
-        ScoringError: the file cannot be read, a row is no prediction or has another text than its
-            case, a case has none, or two that contradict each other, or the name may not be given.
+        ScoringError: the file cannot be read; a row is no prediction or has another text than its
+            case; a case has no prediction, or contradictory ones; or the name is not allowed.
     """
     name = path.name.partition(".")[0] if name is None else name
     check_own_name(name)
     label_map = check_label_map(label_map)
     rows = read_rows(path)
     columns = list(dict.fromkeys(column for _, row in rows for column in row))
-    key = next((column for column in ("id", "text") if column in columns), None)
-    if key is None:
-        raise ScoringError(f"{path}: has no column id or text", hint=_FORM_HINT)
-    numbers_of: dict[str, list[int]] = {}
-    for number, case in enumerate(suite.with_contrasts):
-        # A text that a spreadsheet would compute stands in an exported file behind an apostrophe.
-        for text in {getattr(case, key), str(spreadsheet_cell(getattr(case, key)))}:
-            numbers_of.setdefault(text, []).append(number)
-    matched = [row for row in rows if str(row[1].get(key, "")) in numbers_of]
-    if not matched:
+    key_column = next((column for column in ("id", "text") if column in columns), None)
+    if key_column is None:
+        raise ScoringError(f"{path}: has no column id or text", hint=_FILE_FORMAT_HINT)
+    case_numbers_of_key: dict[str, list[int]] = {}
+    for case_number, case in enumerate(suite.with_contrasts):
+        # In an exported file, a text that a spreadsheet would compute starts with an apostrophe.
+        for text in {getattr(case, key_column), str(spreadsheet_cell(getattr(case, key_column)))}:
+            case_numbers_of_key.setdefault(text, []).append(case_number)
+    matched_rows = [row for row in rows if str(row[1].get(key_column, "")) in case_numbers_of_key]
+    if not matched_rows:
         raise ScoringError(
-            f"{path}: none of its {len(rows):,} rows has the {key} of a case of {suite.name}",
+            f"{path}: none of its {len(rows):,} rows has the {key_column} of a case of "
+            f"{suite.name}",
             hint="predict the cases of this suite: `s2lct export SUITE --format csv --out "
             "cases.csv` writes them",
         )
-    if unmatched := len(rows) - len(matched):
+    if unmatched_count := len(rows) - len(matched_rows):
         warnings.warn(
-            f"{path}: {unmatched:,} rows have the {key} of no case that is asked, and are left out",
+            f"{path}: {unmatched_count:,} rows have the {key_column} of no case that is asked, and "
+            "are left out",
             S2lctWarning,
             stacklevel=2,
         )
     try:
-        column, values = _predictions(path, matched, columns, label_map)
+        column, values = _predictions(path, matched_rows, columns, label_map)
         predictions = read_predictions(
-            values, len(matched), label_map=label_map, column=column, hint=_LABEL_MAP_HINT
+            values, len(matched_rows), label_map=label_map, column=column, hint=_LABEL_MAP_HINT
         )
     except ScoringError as error:
-        problem = _ROW_NUMBER.sub(lambda match: matched[int(match[1])][0], error.problem)
+        problem = _ROW_NUMBER.sub(lambda match: matched_rows[int(match[1])][0], error.problem)
         raise ScoringError(problem, hint=error.hint) from error
     labels, rule = predictions.labels, predictions.label_rule
     row_of_case: dict[int, int] = {}
-    for place, (where, row) in enumerate(matched):
-        for number in numbers_of[str(row[key])]:
-            case = suite.with_contrasts[number]
+    for row_number, (location, row) in enumerate(matched_rows):
+        for case_number in case_numbers_of_key[str(row[key_column])]:
+            case = suite.with_contrasts[case_number]
             text = str(row.get("text") or case.text)
             if text.split() not in (case.text.split(), str(spreadsheet_cell(case.text)).split()):
                 raise ScoringError(
-                    f"{where}: has the id {case.id} and another text than that case: "
+                    f"{location}: has the id {case.id} and another text than that case: "
                     f"{_snippet(text)}",
                     hint="put each prediction beside the id of its own text, or leave the column "
                     "text out",
                 )
-            first = row_of_case.setdefault(number, place)
-            if labels[first] != labels[place]:
+            first_row = row_of_case.setdefault(case_number, row_number)
+            if labels[first_row] != labels[row_number]:
                 raise ScoringError(
-                    f"{matched[first][0]} and {where} give one case two different labels",
+                    f"{matched_rows[first_row][0]} and {location} give one case two different "
+                    "labels",
                     hint="keep one of them",
                 )
     suite = _answered_part(path, suite, row_of_case)
@@ -122,8 +126,8 @@ def outcomes_of_predictions(
             file=plain(path.name, MAX_NAME_LENGTH), sha256=sha256_of(path)
         ),
     )
-    order = [row_of_case[number] for number in range(len(suite.with_contrasts))]
-    return outcomes_of(model, suite, labels[order])
+    row_numbers = [row_of_case[case_number] for case_number in range(len(suite.with_contrasts))]
+    return outcomes_of(model, suite, labels[row_numbers])
 
 
 def _predictions(
@@ -132,35 +136,40 @@ def _predictions(
     columns: Sequence[str],
     label_map: Mapping[str, str] | None,
 ) -> tuple[str, list[Any]]:
-    """The columns to read, and each row's prediction as `read_predictions` takes it.
+    """The names of the columns to read, and each row's prediction, ready for `read_predictions`.
 
-    The first of these that the file has is read: a column with a name for predictions, one for
-    probabilities, columns with the names of classes, a column ``label`` unless it may be the gold
-    label.
+    In order of preference, these columns are read: one of `PREDICTION_COLUMNS`, one of
+    `PROBABILITY_COLUMNS`, all columns named after classes, a column ``label`` that cannot be the
+    gold label.
     """
-    named = [name for name in PREDICTION_COLUMNS if name in columns]
-    named = named or [name for name in PROBABILITY_COLUMNS if name in columns]
-    classes = [
+    prediction_columns = [name for name in PREDICTION_COLUMNS if name in columns]
+    prediction_columns = prediction_columns or [
+        name for name in PROBABILITY_COLUMNS if name in columns
+    ]
+    class_columns = [
         name for name in columns if name in (label_map or ()) or meaning_of(name) is not None
     ]
-    if len(named) > 1:
+    if len(prediction_columns) > 1:
         raise ScoringError(
-            f"{path}: columns {' and '.join(named)} are both called as predictions",
+            f"{path}: columns {' and '.join(prediction_columns)} are both called as predictions",
             hint="keep the one that counts, or rename the others",
         )
-    if not named and len(classes) > 1:
-        return ", ".join(classes), [
-            {name: _number(row.get(name), name, where) for name in classes} for where, row in rows
+    if not prediction_columns and len(class_columns) > 1:
+        return ", ".join(class_columns), [
+            {name: _probability(row.get(name), name, location) for name in class_columns}
+            for location, row in rows
         ]
-    if not named and LABEL not in columns:
+    if not prediction_columns and LABEL_COLUMN not in columns:
         shown = plain(", ".join(columns), 200)
-        raise ScoringError(f"{path}: has no predictions; its columns: {shown}", hint=_FORM_HINT)
-    column = (named or [LABEL])[0]
-    if column == LABEL:
+        raise ScoringError(
+            f"{path}: has no predictions; its columns: {shown}", hint=_FILE_FORMAT_HINT
+        )
+    column = (prediction_columns or [LABEL_COLUMN])[0]
+    if column == LABEL_COLUMN:
         _check_label_column(path, rows, columns, label_map)
-    for where, row in rows:
+    for location, row in rows:
         if is_blank(row.get(column)):
-            raise ScoringError(f"{where}: {column} is empty", hint="predict this case")
+            raise ScoringError(f"{location}: {column} is empty", hint="predict this case")
     cells = [parse_json_cell(row[column]) for _, row in rows]
     return column, [
         cell if isinstance(cell, (Mapping, list)) else written_label(cell) for cell in cells
@@ -173,7 +182,7 @@ def _check_label_column(
     columns: Sequence[str],
     label_map: Mapping[str, str] | None,
 ) -> None:
-    """Refuse a column ``label`` that may be the gold label, with the prediction beside it."""
+    """Refuse a column ``label`` if it may be the gold label and another column the prediction."""
     if "labels" in columns:
         raise ScoringError(
             f"{path}: its columns label and labels are the suite's own: what passes",
@@ -187,7 +196,7 @@ def _check_label_column(
 
     for column in columns:
         cells = [row.get(column) for _, row in rows]
-        is_other = column not in (LABEL, *_CASE_COLUMNS) and not all(map(is_blank, cells))
+        is_other = column not in (LABEL_COLUMN, *_CASE_COLUMNS) and not all(map(is_blank, cells))
         if is_other and all(map(is_label, cells)):
             raise ScoringError(
                 f"{path}: label or {_snippet(column)} may be the prediction, both hold labels",
@@ -199,34 +208,45 @@ def _snippet(text: str) -> str:
     return plain(text, MAX_SNIPPET_CHARACTERS)
 
 
-def _number(cell: Any, name: str, where: str) -> float:
+def _probability(cell: Any, column: str, location: str) -> float:
     try:
         return float(cell)
     except (TypeError, ValueError):
         raise ScoringError(
-            f"{where}: {name} is {_snippet(str(cell))!r}, no probability",
+            f"{location}: {column} is {_snippet(str(cell))!r}, no probability",
             hint="give each class a number from 0 to 1",
         ) from None
 
 
-def _answered_part(path: Path, suite: SuiteCases, answered: Mapping[int, int]) -> SuiteCases:
-    """The whole suite if all of it is answered, or its cases without contrasts."""
-    cases = len(suite.cases)
-    missing = [case for number, case in enumerate(suite.cases) if number not in answered]
+def _answered_part(path: Path, suite: SuiteCases, answered_numbers: Container[int]) -> SuiteCases:
+    """The suite if all of it is answered, or its cases alone if a contrast is not answered.
+
+    Args:
+        path: the file of predictions.
+        suite: the cases and contrasts to predict.
+        answered_numbers: the numbers of the cases, and then contrasts, that have a prediction.
+
+    Raises:
+        ScoringError: a case is not answered.
+    """
+    case_count = len(suite.cases)
+    missing = [case for number, case in enumerate(suite.cases) if number not in answered_numbers]
     if missing:
         raise ScoringError(
-            f"{path}: lacks {len(missing):,} of the {cases:,} cases of {suite.name} (first "
+            f"{path}: lacks {len(missing):,} of the {case_count:,} cases of {suite.name} (first "
             f"{missing[0].id}: {_snippet(missing[0].text)})",
             hint="predict them too, or score a part with --capability or --limit",
         )
-    contrasts = len(suite.contrasts)
-    lacking = sum(number not in answered for number in range(cases, cases + contrasts))
-    if not lacking:
+    contrast_count = len(suite.contrasts)
+    missing_contrast_count = sum(
+        number not in answered_numbers for number in range(case_count, case_count + contrast_count)
+    )
+    if not missing_contrast_count:
         return suite
-    if lacking < contrasts:
+    if missing_contrast_count < contrast_count:
         warnings.warn(
-            f"{path}: lacks {lacking:,} of the {contrasts:,} contrasts, so that there is no "
-            "consistency; predict them too",
+            f"{path}: lacks {missing_contrast_count:,} of the {contrast_count:,} contrasts, so "
+            "that there is no consistency; predict them too",
             S2lctWarning,
             stacklevel=2,
         )

@@ -8,7 +8,7 @@ import numpy as np
 
 from s2lct.leaderboard.answers.label_rules import Labels
 from s2lct.leaderboard.answers.text_answers import ANSWER_IDS
-from s2lct.leaderboard.results.comparison import shown_p
+from s2lct.leaderboard.results.comparison import shown_p_value
 from s2lct.leaderboard.results.standings import PairTests
 
 BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -31,7 +31,7 @@ def packed_tests(tests: PairTests) -> dict[str, Any]:
     A test is three times the number of its p-value in ``p``, plus 1 where the first model is
     better, 2 where the second is.
     """
-    shown = [[shown_p(p_value) for p_value in pair] for pair in tests.p_values.tolist()]
+    shown = [[shown_p_value(p_value) for p_value in pair] for pair in tests.p_values.tolist()]
     p_values = sorted({p_value for pair in shown for p_value in pair})
     number_of = {p_value: number for number, p_value in enumerate(p_values)}
     codes = [

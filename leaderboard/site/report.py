@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from s2lct.labels import LABELS
-from s2lct.leaderboard.results.comparison import MEAN, TEST_WORDS, Comparison, shown_p
+from s2lct.leaderboard.results.comparison import MEAN, TEST_WORDS, Comparison, shown_p_value
 from s2lct.leaderboard.results.gate import Check
 from s2lct.leaderboard.results.order import best_first, consistency_leads, order_key
 from s2lct.leaderboard.results.read_results import ScoredModel
@@ -326,16 +326,16 @@ def comparison_tables(
         heads += ["first\nalone", "second\nalone", "p", "better"]
         rows, has_few = [], False
         for name, test in tests.items():
-            is_few = unit == "pairs" and name != MEAN and has_few_pairs(test.cases)
+            is_few = unit == "pairs" and name != MEAN and has_few_pairs(test.case_count)
             has_few |= is_few
             rates = (rate if unit == "cases" else 1 - rate for rate in test.rates)
             better = "undecided" if test.better is None else names[test.better]
             rows.append(
                 [
                     name + FEW_PAIRS_SIGN * is_few,
-                    *(str(test.cases), str(test.families), *map(percent, rates)),
+                    *(str(test.case_count), str(test.family_count), *map(percent, rates)),
                     *(str(test.first_only), str(test.second_only)),
-                    *(f"{shown_p(test.adjusted):.3g}", better),
+                    *(f"{shown_p_value(test.adjusted_p_value):.3g}", better),
                 ]
             )
         title = f"{first} against {second}, {figure}: {_outcome_in_words(tests)}"
@@ -355,20 +355,21 @@ def _outcome_in_words(tests: Mapping[str, Comparison]) -> str:
 def gate_table(checks: Sequence[Check]) -> Table:
     """A row for each check of a gate."""
     rows: list[list[str | Cell]] = []
-    has_tests = any(check.detectable is not None for check in checks)
+    has_tests = any(check.detectable_change is not None for check in checks)
     for check in checks:
-        detected = ""
-        if check.detectable is not None:
-            detected = "never" if check.blind else f"{100 * check.detectable:.1f} points"
+        detectable = ""
+        if (change := check.detectable_change) is not None:
+            detectable = "never" if check.lacks_power else f"{100 * change:.1f} points"
         if check.bound is None:
-            asked = f"not worse than {percent(check.before)} %"
-            found = f"{percent(check.found)} % (p {shown_p(check.p_value or 0):.3g})"
+            requirement = f"not worse than {percent(check.earlier_value)} %"
+            value = f"{percent(check.value)} % (p {shown_p_value(check.p_value or 0):.3g})"
         else:
-            asked = f"{'≤' if check.asked == 'max' else '≥'} {100 * check.bound:g} %"
-            found = f"{100 * check.found:.2f} % {_interval(check.interval or (0, 1))}"
-        passed = "pass: better" if check.shown == "better" else "pass"
+            requirement = f"{'≤' if check.kind == 'max' else '≥'} {100 * check.bound:g} %"
+            value = f"{100 * check.value:.2f} % {_interval(check.interval or (0, 1))}"
+        passed = "pass: better" if check.significant_change == "better" else "pass"
         outcome = passed if check.passed else Cell("fail", kind="bold")
-        rows.append([check.figure, asked, found, *[detected] * has_tests, outcome])
+        detectable_cells = [detectable] if has_tests else []
+        rows.append([check.figure_name, requirement, value, *detectable_cells, outcome])
     caption = (
         "Detected from: the test has 80 % power to detect a loss of so many points; where the two "
         "models agree on many cases, a smaller one is enough"
