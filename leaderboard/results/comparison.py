@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from statistics import NormalDist
 from typing import Any
@@ -29,6 +29,9 @@ TEST_WORDS = (
 )
 _MIN_CELLS_FOR_FFT = 500
 _WEIGHT_UNIT = 100
+_JSON_KEY_OF = {
+    "case_count": "cases", "family_count": "families", "adjusted_p_value": "adjusted"
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +65,10 @@ class Comparison:
 
     def as_json(self) -> dict[str, Any]:
         """The comparison without ``rates``, with the keys that docs/ci.md describes."""
-        return {
-            "cases": self.case_count,
-            "families": self.family_count,
-            "first_only": self.first_only,
-            "second_only": self.second_only,
-            "difference": self.difference,
-            "p_value": self.p_value,
-            "adjusted": self.adjusted_p_value,
-            "better": None if self.better is None else ("first", "second")[self.better],
-        }
+        fields = {_JSON_KEY_OF.get(name, name): value for name, value in asdict(self).items()}
+        del fields["rates"]
+        better = None if self.better is None else ("first", "second")[self.better]
+        return fields | {"better": better}
 
 
 def winner(difference: float, adjusted_p_value: float) -> int | None:
@@ -126,9 +123,7 @@ def _sign_flip_p_value(differences: statistics.Integers) -> float:
 @cache
 def _binomial_chances(toss_count: int) -> statistics.Floats:
     """The chance of each number of heads, from 0 to ``toss_count``, in tosses of a fair coin."""
-    return np.array(
-        [math.comb(toss_count, head_count) / 2**toss_count for head_count in range(toss_count + 1)]
-    )
+    return np.array([math.comb(toss_count, n) / 2**toss_count for n in range(toss_count + 1)])
 
 
 def holm(p_values: npt.ArrayLike) -> statistics.Floats:
@@ -183,18 +178,17 @@ def compare(
         first_failed: whether the first model fails each case, shape (cases,).
         second_failed: the same for the second model.
     """
+    pair = np.array([[0], [1]])
     if not cases:
         return {}
-    numbers_by_capability, both_failed = (
+    groups, failed = (
         statistics.numbers_by_capability(cases),
         np.stack([first_failed, second_failed]),
     )
-    (p_values,), (differences,) = pair_tests(
-        cases, numbers_by_capability.values(), both_failed, np.array([[0], [1]])
-    )
+    (p_values,), (differences,) = pair_tests(cases, groups.values(), failed, pair)
     adjusted = holm(p_values)
     comparisons: dict[str, Comparison] = {}
-    for index, (capability, numbers) in enumerate(numbers_by_capability.items()):
+    for index, (capability, numbers) in enumerate(groups.items()):
         comparisons[capability] = _comparison(
             first_failed[numbers],
             second_failed[numbers],
@@ -229,15 +223,12 @@ def _compare_means(
     The weight of a case is inverse to the number of cases of its capability, so that the difference
     is that of the means. Weights are rounded to hundredths of the smallest weight.
     """
-    numbers_by_capability = statistics.numbers_by_capability(cases)
-    largest_count = max(map(len, numbers_by_capability.values()))
+    groups = statistics.numbers_by_capability(cases).values()
+    largest_count = max(map(len, groups))
     weights = np.zeros(len(cases))
-    for numbers in numbers_by_capability.values():
+    for numbers in groups:
         weights[numbers] = round(_WEIGHT_UNIT * largest_count / len(numbers))
-    rates = [
-        (first_failed[numbers].mean(), second_failed[numbers].mean())
-        for numbers in numbers_by_capability.values()
-    ]
+    rates = [(first_failed[numbers].mean(), second_failed[numbers].mean()) for numbers in groups]
     mean_rates = np.mean(rates, axis=0)
     family_numbers = families_of(cases, across=True)
     family_differences = np.bincount(
@@ -294,35 +285,25 @@ def paired_cases(
 ) -> tuple[list[Case], statistics.Failed, statistics.Failed]:
     """The cases that two models were both scored on, and whether each model fails each of them."""
     first_numbers, second_numbers = _shared_numbers(first.cases, second.cases)
-    return (
-        [first.cases[n] for n in first_numbers],
-        first.failed[first_numbers],
-        second.failed[second_numbers],
-    )
+    cases = [first.cases[n] for n in first_numbers]
+    return cases, first.failed[first_numbers], second.failed[second_numbers]
 
 
 def paired_contrasts(
     first: Outcomes, second: Outcomes
 ) -> tuple[list[Case], statistics.Failed, statistics.Failed]:
-    """The cases with a contrast in both outcomes, and whether each model fails each pair.
-
-    A model passes a pair if it answers both the case and its contrast right.
-    """
+    """The cases with a contrast in both outcomes, and whether each model fails each pair."""
     first_pairs, second_pairs = first.pairs(), second.pairs()
     first_numbers, second_numbers = _shared_numbers(first_pairs.contrasts, second_pairs.contrasts)
     cases = [first_pairs.cases[n] for n in first_numbers]
     return cases, ~first_pairs.right[first_numbers], ~second_pairs.right[second_numbers]
 
 
-def _shared_numbers(
-    first_cases: Sequence[Case], second_cases: Sequence[Case]
-) -> tuple[list[int], list[int]]:
+def _shared_numbers(first: Sequence[Case], second: Sequence[Case]) -> tuple[list[int], list[int]]:
     """The numbers of the cases that both sequences contain: in the first, and in the second."""
-    second_number_of = {case.id: number for number, case in enumerate(second_cases)}
-    first_numbers = [
-        number for number, case in enumerate(first_cases) if case.id in second_number_of
-    ]
-    return first_numbers, [second_number_of[first_cases[number].id] for number in first_numbers]
+    second_number_of = {case.id: number for number, case in enumerate(second)}
+    first_numbers = [number for number, case in enumerate(first) if case.id in second_number_of]
+    return first_numbers, [second_number_of[first[number].id] for number in first_numbers]
 
 
 def shown_p_value(p_value: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, Literal
 
 from s2lct.errors import ScoringError
@@ -17,8 +17,16 @@ from s2lct.suite.cases import Case
 
 CONSISTENCY = "consistency"
 BoundOption = Literal["max", "min"]
+_CHANGE_OF_WINNER: dict[int | None, Literal["better", "worse"] | None] = {
+    None: None, 0: "worse", 1: "better"
+}  # fmt: skip
 _EXAMPLE_OF = {"max": "LC4=20 or mean=30", "min": "consistency=60 or LC4/consistency=50"}
 _TOLERANCE = 1e-9
+_JSON_KEYS = (
+    *("figure", "asked", "passed", "found", "bound", "interval"),
+    *("before", "p_value", "shown", "cases", "detectable", "blind"),
+)
+"""The keys of a check in JSON, in the order of the fields of `Check`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +65,7 @@ class Check:
 
     def as_json(self) -> dict[str, Any]:
         """The check with the keys that docs/ci.md describes."""
-        return {
-            "figure": self.figure_name,
-            "asked": self.kind,
-            "passed": self.passed,
-            "found": self.value,
-            "bound": self.bound,
-            "interval": self.interval,
-            "before": self.earlier_value,
-            "p_value": self.p_value,
-            "shown": self.significant_change,
-            "cases": self.case_count,
-            "detectable": self.detectable_change,
-            "blind": self.lacks_power,
-        }
+        return dict(zip(_JSON_KEYS, astuple(self), strict=True))
 
 
 def check_bounds(result: Result, bounds: Iterable[str], option: BoundOption) -> list[Check]:
@@ -182,13 +177,9 @@ def _no_worse_checks(
     *,
     is_consistency: bool = False,
 ) -> list[Check]:
-    """Checks of the mean and of each capability.
+    """Checks of the mean and of each capability: of consistency, or else of failure rates.
 
-    Args:
-        cases: the cases of both results; for consistency, those with a contrast.
-        failed_before: whether each case (or pair) fails in the earlier result.
-        failed_after: whether each case (or pair) fails in the new result.
-        is_consistency: whether to check consistency; else failure rates.
+    ``failed_before`` and ``failed_after`` say whether each case, or pair, fails in a result.
     """
     if not cases:
         return []
@@ -208,9 +199,7 @@ def _no_worse_checks(
                 new_rate,
                 earlier_value=old_rate,
                 p_value=test.adjusted_p_value,
-                significant_change=(
-                    None if test.better is None else ("worse", "better")[test.better]
-                ),
+                significant_change=_CHANGE_OF_WINNER[test.better],
                 case_count=test.case_count,
                 # No more can be lost than passes in the earlier result.
                 detectable_change=min(detectable_changes[name], 1 - test.rates[0]),

@@ -143,9 +143,7 @@ def _predictions(
     gold label.
     """
     prediction_columns = [name for name in PREDICTION_COLUMNS if name in columns]
-    prediction_columns = prediction_columns or [
-        name for name in PROBABILITY_COLUMNS if name in columns
-    ]
+    prediction_columns = prediction_columns or [c for c in PROBABILITY_COLUMNS if c in columns]
     class_columns = [
         name for name in columns if name in (label_map or ()) or meaning_of(name) is not None
     ]
@@ -221,13 +219,7 @@ def _probability(cell: Any, column: str, location: str) -> float:
 def _answered_part(path: Path, suite: SuiteCases, answered_numbers: Container[int]) -> SuiteCases:
     """The suite if all of it is answered, or its cases alone if a contrast is not answered.
 
-    Args:
-        path: the file of predictions.
-        suite: the cases and contrasts to predict.
-        answered_numbers: the numbers of the cases, and then contrasts, that have a prediction.
-
-    Raises:
-        ScoringError: a case is not answered.
+    ``answered_numbers`` are numbers of `SuiteCases.with_contrasts`.
     """
     case_count = len(suite.cases)
     missing = [case for number, case in enumerate(suite.cases) if number not in answered_numbers]
