@@ -31,7 +31,7 @@ from s2lct.builder.stages.search import candidates
 from s2lct.builder.stages.select import select
 from s2lct.builder.stages.shorten import shorten
 from s2lct.cache import Cache
-from s2lct.engines import Engine, InProcess, RayEngine, ray_cluster, two_at_a_time
+from s2lct.engines import Engine, InProcessEngine, RayEngine, map_in_two_threads, ray_cluster
 from s2lct.errors import BuildError, SuiteError
 from s2lct.files import (
     atomic_folder,
@@ -91,7 +91,7 @@ def kept_models(inputs: Inputs) -> Iterator[KeptModels]:
     """
     config = inputs.config
     with ExitStack() as opened:
-        engine: Engine[LoadedModels] = InProcess(inputs.models)
+        engine: Engine[LoadedModels] = InProcessEngine(inputs.models)
         if config.engine == "ray":
             make = partial(LoadedModels, config.tagger, config.parser, config.mlm)
             opened.enter_context(ray_cluster())
@@ -340,6 +340,6 @@ def extend_batches(
         of_batch = [sources[number] for number in batch]
         return confirm(of_batch, extend(of_batch, models, rules), models, rules)
 
-    for batch, extended in zip(batches, two_at_a_time(extend_batch, batches), strict=True):
+    for batch, extended in zip(batches, map_in_two_threads(extend_batch, batches), strict=True):
         yield from zip(batch, extended, strict=True)
         progress(len(batch))

@@ -1,7 +1,7 @@
 """Where models compute: threads of this process, or worker processes of a Ray cluster.
 
-A prediction depends on its text alone: which engine computes it, and with how many workers, changes
-no byte of a result. Other kinds of processors change a score's last digits, no row.
+A prediction depends on its text alone: the engine and the number of workers change no byte of a
+result. Another kind of processor may change the last digits of scores, but no row of a suite.
 """
 
 from __future__ import annotations
@@ -32,48 +32,49 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 TASKS_PER_RAY_WORKER = 2
-"""A worker computes one task while the next one is on its way."""
+"""Each worker has two tasks: it computes one while the other is being sent."""
 RAY_TASK_RETRIES = 3
+"""How often Ray repeats a task whose process died."""
 RAY_CONNECT_SECONDS = 5.0
 RAY_OBJECT_STORE_BYTES = 512 * 2**20
-_MAX_RAY_FOLDER_CHARACTERS = 40
-"""Ray puts sockets into its folder, and the path of a socket has at most about 100 characters."""
+_MAX_PARENT_FOLDER_CHARACTERS = 40
+"""Longest parent of Ray's folder: the paths of the sockets in it have at most 100 characters."""
 
 
 class Engine(Protocol[AnyWorker]):
-    """Runs functions on workers, which have loaded models."""
+    """Runs functions on workers, which hold the loaded models."""
 
     @property
     def device(self) -> str:
-        """Where workers compute, as `current_device` says it; last digits depend on it."""
+        """The workers' device, as `current_device` names it; last digits of scores depend on it."""
 
     def map(
         self, function: Callable[[AnyWorker, Item], Result], items: Iterable[Item]
     ) -> Iterator[tuple[int, Result]]:
-        """Call ``function(worker, item)`` for each item, on whichever worker is free.
+        """Call ``function(worker, item)`` for each item, on any free worker.
 
         Args:
-            function: defined in a module, so that it can be pickled.
-            items: read only as fast as workers become free.
+            function: a function of a module, which can be pickled.
+            items: the items, which are read only as fast as workers become free.
 
         Returns:
-            Pairs of an item's number and its result, in the order in which they finish.
+            Pairs (index of the item, its result), in the order in which results are ready.
 
         Raises:
-            Exception: what ``function`` raised.
-            BuildError: workers of a cluster die again and again.
+            Exception: any exception that ``function`` raised.
+            BuildError: the workers of a cluster died more than `RAY_TASK_RETRIES` times.
         """
 
 
 def current_device() -> str:
-    """``cpu``, or the name of the GPU that torch uses in this process."""
+    """The device of torch in this process: ``cpu``, or the name of the GPU."""
     import torch
 
     return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
 
 
-class InProcess(Generic[Worker]):
-    """The `Engine` with one worker, in this process, called by several threads."""
+class InProcessEngine(Generic[Worker]):
+    """The `Engine` with one worker in this process, which several threads share."""
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
@@ -94,11 +95,11 @@ class InProcess(Generic[Worker]):
 class RayEngine(Generic[Worker]):
     """The `Engine` whose workers are processes of a Ray cluster; use it within `ray_cluster`.
 
-    A process has one CPU and one thread, or one GPU where the cluster has GPUs. It makes its worker
-    at its first task and keeps it. Ray repeats the task of a process that dies.
+    A process has one CPU and one thread, or one GPU if the cluster has GPUs. It makes its worker
+    before its first task and keeps it. Ray repeats the task of a process that dies.
 
     Args:
-        make_worker: a class or a partial of one, so that it can be pickled.
+        make_worker: makes the worker; it can be pickled, as a class or a partial of one can.
     """
 
     def __init__(self, make_worker: Callable[[], Worker]) -> None:
@@ -118,30 +119,34 @@ class RayEngine(Generic[Worker]):
         self, function: Callable[[Worker, Item], Result], items: Iterable[Item]
     ) -> Iterator[tuple[int, Result]]:
         """See `Engine`."""
-        pickled, errors = self._ray.cloudpickle.dumps, self._ray.exceptions
-        make_worker = pickled(self._make_worker)
+        pickle, errors = self._ray.cloudpickle.dumps, self._ray.exceptions
+        pickled_maker = pickle(self._make_worker)
         import_paths = [str(Path(path).absolute()) for path in sys.path]
         try:
             resources = self._ray.cluster_resources()
-            gpus = min(1.0, resources.get("GPU", 0.0))
+            gpus_per_task = min(1.0, resources.get("GPU", 0.0))
             task = self._ray.remote(
                 num_cpus=1,
-                num_gpus=gpus,
+                num_gpus=gpus_per_task,
                 max_calls=0,
                 max_retries=RAY_TASK_RETRIES,
                 scheduling_strategy="SPREAD",
             )(_run_task)
-            workers = max(1, int(resources["GPU"] if gpus else resources.get("CPU", 1)))
-            numbered, running = enumerate(items), dict[Any, int]()
+            worker_count = max(
+                1, int(resources["GPU"] if gpus_per_task else resources.get("CPU", 1))
+            )
+            numbered_items, number_of_task = enumerate(items), dict[Any, int]()
             while True:
-                room = TASKS_PER_RAY_WORKER * workers - len(running)
-                for number, item in islice(numbered, room):
-                    call = pickled((function, item))
-                    running[task.remote(make_worker, import_paths, call)] = number
-                if not running:
+                free_places = TASKS_PER_RAY_WORKER * worker_count - len(number_of_task)
+                for item_number, item in islice(numbered_items, free_places):
+                    pickled_call = pickle((function, item))
+                    number_of_task[task.remote(pickled_maker, import_paths, pickled_call)] = (
+                        item_number
+                    )
+                if not number_of_task:
                     return
-                (done,), _ = self._ray.wait([*running], num_returns=1)
-                yield running.pop(done), self._ray.get(done)
+                (finished,), _ = self._ray.wait([*number_of_task], num_returns=1)
+                yield number_of_task.pop(finished), self._ray.get(finished)
         except errors.RayTaskError as error:
             raise error.cause from error
         except errors.RayError as error:
@@ -153,31 +158,32 @@ class RayEngine(Generic[Worker]):
 
 
 _WORKERS: dict[bytes, Any] = {}
-"""In a Ray process its worker, by the pickled function that made it."""
+"""The one worker of a Ray process, by the pickled function that made it."""
 
 
-def _run_task(make_worker: bytes, import_paths: list[str], call: bytes) -> Any:
-    """Run one task in a Ray process, which can import what the driver can import."""
+def _run_task(pickled_maker: bytes, import_paths: list[str], pickled_call: bytes) -> Any:
+    """Run one task in a Ray process; ``import_paths`` is the driver's ``sys.path``."""
     import ray
 
     pickle: Any = ray.cloudpickle
     sys.path += [path for path in import_paths if path not in sys.path]
-    if make_worker not in _WORKERS:
+    if pickled_maker not in _WORKERS:
         _WORKERS.clear()
         gc.collect()
         if "torch" in sys.modules and sys.modules["torch"].cuda.is_available():
             sys.modules["torch"].cuda.empty_cache()
-        _WORKERS[make_worker] = pickle.loads(make_worker)()
-    function, item = pickle.loads(call)
-    return function(_WORKERS[make_worker], item)
+        _WORKERS[pickled_maker] = pickle.loads(pickled_maker)()
+    function, item = pickle.loads(pickled_call)
+    return function(_WORKERS[pickled_maker], item)
 
 
 @contextmanager
 def ray_cluster() -> Iterator[None]:
-    """Connect to a Ray cluster for the block.
+    """Connect to a Ray cluster while the block runs.
 
-    It is the one that this process has initialised already, else the one that RAY_ADDRESS names
-    (``auto`` or HOST:PORT), else one that is started on this machine and ends with the block.
+    The cluster is the first of these that there is: the one that this process is connected to, or
+    the one at RAY_ADDRESS (``auto`` or HOST:PORT). Otherwise one is started on this machine, and
+    stopped at the end of the block.
 
     Raises:
         BuildError: no cluster can be started, or none can be reached at RAY_ADDRESS.
@@ -185,22 +191,22 @@ def ray_cluster() -> Iterator[None]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1")
     os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".*")
-    parent = tempfile.gettempdir()
-    if len(parent) > _MAX_RAY_FOLDER_CHARACTERS:
-        parent = "/tmp"
-    folder = tempfile.mkdtemp(prefix="s2lct-ray-", dir=parent)
-    started_here = False
+    parent_folder = tempfile.gettempdir()
+    if len(parent_folder) > _MAX_PARENT_FOLDER_CHARACTERS:
+        parent_folder = "/tmp"
+    folder = tempfile.mkdtemp(prefix="s2lct-ray-", dir=parent_folder)
+    is_own_cluster = False
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             import ray
 
-            started_here = not ray.is_initialized()
-            if started_here:
+            is_own_cluster = not ray.is_initialized()
+            if is_own_cluster:
                 _connect(ray, folder)
         yield
     finally:
-        if started_here:
+        if is_own_cluster:
             ray.shutdown()
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -214,7 +220,7 @@ def _connect(ray: Any, folder: str) -> None:
             ray.init(address="local", _temp_dir=folder, **options)
             return
         if address != "auto":
-            # Where nobody listens Ray itself tries for minutes, and then ends the process.
+            # If nobody listens at the address, Ray tries for minutes and then ends the process.
             host, _, port = address.rpartition(":")
             socket.create_connection((host.strip("[]"), int(port)), RAY_CONNECT_SECONDS).close()
         ray.init(address=address, **options)
@@ -231,8 +237,10 @@ def _connect(ray: Any, folder: str) -> None:
         ) from error
 
 
-def two_at_a_time(function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
-    """The result of each item, in order; if one fails, those that have not begun never do."""
+def map_in_two_threads(
+    function: Callable[[Item], Result], items: Sequence[Item]
+) -> Iterator[Result]:
+    """The result of each item, in order; after a failure no further item is begun."""
     pool = ThreadPoolExecutor(2, "s2lct-work")
     try:
         yield from pool.map(function, items)
@@ -245,18 +253,19 @@ _THIS_THREAD = local()
 
 @cache
 def _torch_pool() -> tuple[ThreadPoolExecutor, int]:
-    """As many threads as torch would use, and their number; each computes alone.
+    """A pool of as many threads as torch would use, and their number.
 
-    How many threads share a matrix product changes the last bits of what comes out.
+    Each thread computes its matrix products alone: sharing one among several threads would change
+    the last bits of the result.
     """
     import torch
 
-    def begin() -> None:
+    def start_thread() -> None:
         _THIS_THREAD.is_in_pool = True
         torch.set_num_threads(1)
 
-    count = torch.get_num_threads()
-    return ThreadPoolExecutor(count, "s2lct-torch", begin), count
+    thread_count = torch.get_num_threads()
+    return ThreadPoolExecutor(thread_count, "s2lct-torch", start_thread), thread_count
 
 
 with suppress(AttributeError):  # Windows has no fork
@@ -266,25 +275,27 @@ with suppress(AttributeError):  # Windows has no fork
 def parallel_map(
     function: Callable[[Item], Result], items: Iterable[Item], *, on_cpu: bool
 ) -> Iterator[Result]:
-    """The result of each item, in order, each computed by one thread; few are held at a time.
+    """The result of each item, in order; each is computed by one thread, several at a time.
+
+    Few items and results are held in memory at a time.
 
     Args:
         function: computes a batch with torch.
         items: the batches.
-        on_cpu: False where torch computes on a GPU, which takes one batch after the other.
+        on_cpu: False if torch computes on a GPU, which takes one batch after the other.
     """
     if getattr(_THIS_THREAD, "is_in_pool", False) or not on_cpu:
         yield from map(function, items)
         return
-    pool, count = _torch_pool()
-    running: deque[Future[Result]] = deque()
+    pool, thread_count = _torch_pool()
+    futures: deque[Future[Result]] = deque()
     try:
         for item in items:
-            running.append(pool.submit(function, item))
-            if len(running) > count:
-                yield running.popleft().result()
-        while running:
-            yield running.popleft().result()
+            futures.append(pool.submit(function, item))
+            if len(futures) > thread_count:
+                yield futures.popleft().result()
+        while futures:
+            yield futures.popleft().result()
     finally:
-        for future in running:
+        for future in futures:
             future.cancel()

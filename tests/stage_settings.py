@@ -12,7 +12,7 @@ from s2lct.builder.kept_models import KeptModels, LoadedModels
 from s2lct.builder.models import EMBEDDED
 from s2lct.builder.rules import AllBut, BuildRules, annotated_rules, unread_rules
 from s2lct.cache import Cache
-from s2lct.engines import InProcess
+from s2lct.engines import InProcessEngine
 
 
 def rules_for(annotations: Annotations | None = None, **changes: Any) -> BuildRules:
@@ -36,4 +36,4 @@ def accepting_rules(**changes: Any) -> BuildRules:
 def models() -> KeptModels:
     """The embedded models, or the stubs that stand for them."""
     loaded = LoadedModels(EMBEDDED, EMBEDDED, EMBEDDED)
-    return KeptModels(loaded, InProcess(loaded), Cache())
+    return KeptModels(loaded, InProcessEngine(loaded), Cache())

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from s2lct.builder.kept_models import KeptModels, LoadedModels, Request
 from s2lct.builder.models import EMBEDDED, Words
 from s2lct.cache import Cache
-from s2lct.engines import InProcess
+from s2lct.engines import InProcessEngine
 
 pytestmark = [pytest.mark.shipped_models, pytest.mark.usefixtures("own_cache")]
 TEXTS = [text for texts in SENTENCES.values() for text in texts]
@@ -34,7 +34,7 @@ AMONG = [
 REQUESTS = set(zip(MASKED, AMONG, strict=True)) | {(text, None) for text in MASKED}
 
 
-class Killed(InProcess[LoadedModels]):
+class Killed(InProcessEngine[LoadedModels]):
     """Answers so many asks, in any order, and is killed then."""
 
     def __init__(self, worker: LoadedModels, answers: int) -> None:
@@ -93,7 +93,7 @@ def test_an_interrupted_run_goes_on_and_nothing_is_asked_twice(
 def test_answers_of_other_packages_or_devices_do_not_count(
     loaded: LoadedModels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Counting(InProcess[LoadedModels]):
+    class Counting(InProcessEngine[LoadedModels]):
         device, asks = "cpu", 0
 
         def map(self, ask: Callable[..., Any], given: Iterable[Any]) -> Iterator[tuple[int, Any]]:
@@ -132,7 +132,7 @@ def test_fillings_depend_on_their_text_and_its_words_alone(
         tempfile.TemporaryDirectory() as folder,
         Cache(Path(folder) / "cache.sqlite") as cache,
     ):
-        models = KeptModels(loaded, InProcess(loaded), cache)
+        models = KeptModels(loaded, InProcessEngine(loaded), cache)
         models.suggest(texts[::2], 5, among[::2])
         found = models.suggest(texts, 5, among)
     torch.set_num_threads(before)

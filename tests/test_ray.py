@@ -28,7 +28,7 @@ from tiny_models import save_tiny_classifier, save_tiny_llama
 from s2lct.builder import kept_models
 from s2lct.builder.pipeline import build_suite
 from s2lct.cache import FILE
-from s2lct.engines import Engine, InProcess, RayEngine, ray_cluster
+from s2lct.engines import Engine, InProcessEngine, RayEngine, ray_cluster
 from s2lct.errors import BuildError, ScoringError
 from s2lct.files import cache_folder
 from s2lct.leaderboard.commands.score_models import score_models
@@ -177,7 +177,7 @@ def test_pieces_are_whole_batches_and_another_model_on_a_node_is_refused(
     folder = save_tiny_classifier(tmp_path / "model")
     source = ray_scoring.ModelSource(str(folder))
     (alone,) = ray_scoring.load_with_prompts(source)
-    engine = InProcess([alone])
+    engine = InProcessEngine([alone])
     (model,) = ray_scoring.load_on_workers(source, engine)
     by_number = [
         {
