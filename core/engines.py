@@ -34,7 +34,6 @@ Result = TypeVar("Result")
 TASKS_PER_RAY_WORKER = 2
 """Each worker has two tasks: it computes one while the other is being sent."""
 RAY_TASK_RETRIES = 3
-"""How often Ray repeats a task whose process died."""
 RAY_CONNECT_SECONDS = 5.0
 RAY_OBJECT_STORE_BYTES = 512 * 2**20
 _MAX_PARENT_FOLDER_CHARACTERS = 40
@@ -124,25 +123,21 @@ class RayEngine(Generic[Worker]):
         import_paths = [str(Path(path).absolute()) for path in sys.path]
         try:
             resources = self._ray.cluster_resources()
-            gpus_per_task = min(1.0, resources.get("GPU", 0.0))
+            task_gpus = min(1.0, resources.get("GPU", 0.0))
             task = self._ray.remote(
                 num_cpus=1,
-                num_gpus=gpus_per_task,
+                num_gpus=task_gpus,
                 max_calls=0,
                 max_retries=RAY_TASK_RETRIES,
                 scheduling_strategy="SPREAD",
             )(_run_task)
-            worker_count = max(
-                1, int(resources["GPU"] if gpus_per_task else resources.get("CPU", 1))
-            )
+            worker_count = max(1, int(resources["GPU"] if task_gpus else resources.get("CPU", 1)))
             numbered_items, number_of_task = enumerate(items), dict[Any, int]()
             while True:
                 free_places = TASKS_PER_RAY_WORKER * worker_count - len(number_of_task)
-                for item_number, item in islice(numbered_items, free_places):
-                    pickled_call = pickle((function, item))
-                    number_of_task[task.remote(pickled_maker, import_paths, pickled_call)] = (
-                        item_number
-                    )
+                for number, item in islice(numbered_items, free_places):
+                    call = pickle((function, item))
+                    number_of_task[task.remote(pickled_maker, import_paths, call)] = number
                 if not number_of_task:
                     return
                 (finished,), _ = self._ray.wait([*number_of_task], num_returns=1)
@@ -253,10 +248,9 @@ _THIS_THREAD = local()
 
 @cache
 def _torch_pool() -> tuple[ThreadPoolExecutor, int]:
-    """A pool of as many threads as torch would use, and their number.
+    """As many threads as torch would use, and their number; each computes alone.
 
-    Each thread computes its matrix products alone: sharing one among several threads would change
-    the last bits of the result.
+    The number of threads that share a matrix product changes the last bits of the result.
     """
     import torch
 
@@ -275,9 +269,7 @@ with suppress(AttributeError):  # Windows has no fork
 def parallel_map(
     function: Callable[[Item], Result], items: Iterable[Item], *, on_cpu: bool
 ) -> Iterator[Result]:
-    """The result of each item, in order; each is computed by one thread, several at a time.
-
-    Few items and results are held in memory at a time.
+    """The result of each item, in order, each computed by one thread; few are held at a time.
 
     Args:
         function: computes a batch with torch.
