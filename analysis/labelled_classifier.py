@@ -1,4 +1,4 @@
-"""A classifier with the rule that reads labels off its classes."""
+"""A classifier with the rule that turns its class probabilities into labels."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from s2lct.leaderboard.models.model import Classifier, probabilities_of
 
 @dataclass(frozen=True)
 class LabelledClassifier:
-    """A classifier and what its classes mean; texts in, labels out."""
+    """A classifier and the rule for its classes' meanings; it predicts a label for each text."""
 
     classifier: Classifier
     rule: LabelRule
 
     @classmethod
-    def of(
+    def from_classifier(
         cls, classifier: Classifier, label_map: Mapping[str, str] | None = None
     ) -> LabelledClassifier:
-        """A classifier whose classes mean what the map or, without one, their names say.
+        """Take the classes' meanings from the label map or, without one, from their names.
 
-        A `ScoringError` is raised where they do not say it.
+        Raises:
+            ScoringError: neither gives the meaning of a class.
         """
         rule = rule_for(classifier.classes, model=classifier.name, label_map=label_map)
         return cls(classifier, rule)
@@ -35,17 +36,18 @@ class LabelledClassifier:
     def load(
         cls, name: str, *, device: str = "auto", label_map: Mapping[str, str] | None = None
     ) -> LabelledClassifier:
-        """Load a classifier by name, in single precision; a `ScoringError` if there is none."""
-        return cls.of(load_model(name, device=device, dtype="float32"), label_map)
+        """Load a classifier by name, in single precision; raise `ScoringError` if there is none."""
+        return cls.from_classifier(load_model(name, device=device, dtype="float32"), label_map)
 
     def labels(self, texts: Sequence[str]) -> Labels:
-        """The label that the classifier predicts for each text; equal texts are asked once."""
+        """The predicted label of each text, shape (texts,); equal texts are classified once."""
         return self.rule.labels(probabilities_of(self.classifier, texts))
 
     def likeliest_labels(self, texts: Sequence[str]) -> Labels:
-        """The likeliest label of each text among those that a class stands for."""
-        labels = np.unique(self.rule.meanings)
-        likeliest: Labels = labels[self.label_scores(texts)[:, labels].argmax(axis=1)]
+        """The likeliest label of each text among the labels that a class means, shape (texts,)."""
+        known_labels = np.unique(self.rule.meanings)
+        scores = self.label_scores(texts)[:, known_labels]
+        likeliest: Labels = known_labels[scores.argmax(axis=1)]
         return likeliest
 
     def label_scores(self, texts: Sequence[str]) -> Array:

@@ -42,7 +42,9 @@ def main(
     """Print accuracy without and with augmentation, from at most --limit random originals."""
     for name in model:
         measured = common.measured_model(name, reference, reference_cases, masks, seed, device)
-        classifier = LabelledClassifier.of(measured.encoder, check_label_map(label_map))
+        classifier = LabelledClassifier.from_classifier(
+            measured.encoder, check_label_map(label_map)
+        )
         labels = {LABELS[meaning] for meaning in classifier.rule.meanings}
         parts = parts_of_corpus(read_corpus(reference), seed)
         train, test = ([s for s in part if s.label in labels] for part in (parts.train, parts.test))

@@ -18,7 +18,7 @@ from tiny_models import tiny_classifier
 from typer.testing import CliRunner
 
 from s2lct.analysis.explain import search
-from s2lct.analysis.explain.attribution import attribute, method_of
+from s2lct.analysis.explain.attribution import attribution_method_name, word_contributions
 from s2lct.analysis.explain.report import Explanations
 from s2lct.analysis.explain.search import (
     Explanation,
@@ -43,11 +43,11 @@ class UniformFiller(MaskedLMFiller):
     """Every word of a vocabulary is as likely as any other."""
 
     def __init__(self, words: Sequence[str]) -> None:
-        self._words = tuple(words)
+        self._fillings = tuple(words)
         self.description = self.fingerprint = " ".join(words)
 
     def _sample(self, text: str, hidden: tuple[int, ...], quantiles: Any) -> list[list[int]]:
-        rows: list[list[int]] = (quantiles * len(self._words)).astype(int).tolist()
+        rows: list[list[int]] = (quantiles * len(self._fillings)).astype(int).tolist()
         return rows
 
 
@@ -75,7 +75,7 @@ class Rule:
 
 
 def negative_if(condition: Callable[[set[str]], bool]) -> LabelledClassifier:
-    return LabelledClassifier.of(Rule(condition))
+    return LabelledClassifier.from_classifier(Rule(condition))
 
 
 def kept_words(explanation: Explanation) -> list[str]:
@@ -101,7 +101,7 @@ def test_of_a_rule_the_words_that_it_needs_are_kept(
     condition: Callable[[set[str]], bool], text: str, kept: list[str]
 ) -> None:
     judge = negative_if(condition)
-    assert method_of(judge) == "leaving out each word"
+    assert attribution_method_name(judge) == "leaving out each word"
     (explained,) = explain_cases(judge, [row(text)], FILLER)
     assert kept_words(explained) == kept
     assert (explained.prediction, explained.probability) == ("negative", 1.0)
@@ -109,25 +109,25 @@ def test_of_a_rule_the_words_that_it_needs_are_kept(
     assert [word.without for word in explained.kept] == [0.0] * len(kept)
     if text == TEXT and kept:
         expected = [float(word.text == KEYWORD) for word in words_of(TEXT)]
-        assert attribute(judge, TEXT, 0) == pytest.approx(expected, abs=0.1)
+        assert word_contributions(judge, TEXT, 0) == pytest.approx(expected, abs=0.1)
 
 
 def test_contributions_of_a_network_add_up_over_whole_words() -> None:
     tokenizer, model = tiny_classifier(("negative", "positive"), initializer_range=0.1)
-    judge = LabelledClassifier.of(Network(tokenizer, model.eval(), "tiny"))
-    assert method_of(judge) == "integrated gradients"
+    judge = LabelledClassifier.from_classifier(Network(tokenizer, model.eval(), "tiny"))
+    assert attribution_method_name(judge) == "integrated gradients"
     assert len(tokenizer.tokenize(KEYWORD)) > 1
     for text in (TEXT, "Just a film.", f"{KEYWORD} {KEYWORD}"):
         blank = " ".join(["[MASK]"] * len(tokenizer.tokenize(text)))
         for label in (0, 2):
-            shares = attribute(judge, text, label)
+            shares = word_contributions(judge, text, label)
             assert len(shares) == len(words_of(text))
             before, after = np.log(judge.label_scores([blank, text])[:, label])
             gained = float(after - before)
             assert abs(gained) > 1e-4
             assert shares.sum() == pytest.approx(gained, abs=0.15 * abs(gained) + 1e-4)
     # Neutral between two classes has contributions too.
-    shares = attribute(judge, TEXT, 1)
+    shares = word_contributions(judge, TEXT, 1)
     assert np.isfinite(shares).all()
     assert np.abs(shares).sum() > 0
 
@@ -194,9 +194,9 @@ def test_a_killed_run_goes_on_and_gives_the_same(monkeypatch: pytest.MonkeyPatch
         attributed.append(text)
         if len(attributed) == 2:
             raise KeyboardInterrupt
-        return attribute(judge, text, label)
+        return word_contributions(judge, text, label)
 
-    monkeypatch.setattr(search, "attribute", counted)
+    monkeypatch.setattr(search, "word_contributions", counted)
     with pytest.raises(KeyboardInterrupt):
         explain_cases(judge, rows, FILLER)
     assert explain_cases(judge, rows, FILLER) == without_a_cache

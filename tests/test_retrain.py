@@ -139,7 +139,7 @@ def made_up_corpus() -> Corpus:
 
 
 def test_a_capability_is_learnt_and_forgetting_is_measured(tmp_path: Path) -> None:
-    model, corpus = LabelledClassifier.of(tiny()), made_up_corpus()
+    model, corpus = LabelledClassifier.from_classifier(tiny()), made_up_corpus()
     training = Retrainer(model, SUITE, corpus, OPTIONS, tmp_path).train("LC9", ["LC9"])
     change = training.changes["LC9"]
     assert change.failures_before == change.fail_to_pass > 0
@@ -166,7 +166,9 @@ def test_a_capability_is_learnt_and_forgetting_is_measured(tmp_path: Path) -> No
     # Nothing pickled is left behind, and the model that was handed in is as it was.
     suffixes = {path.suffix for path in tmp_path.rglob("*") if path.is_file()}
     assert suffixes == {".json", ".safetensors"}
-    assert (model.labels(["A film."]) == LabelledClassifier.of(tiny()).labels(["A film."])).all()
+    assert (
+        model.labels(["A film."]) == LabelledClassifier.from_classifier(tiny()).labels(["A film."])
+    ).all()
 
 
 def test_what_was_trained_is_not_trained_again_and_all_inputs_count(
@@ -198,7 +200,7 @@ def test_what_was_trained_is_not_trained_again_and_all_inputs_count(
             suite = replace(SUITE, cases=(row, *others))
             for _ in range(2):
                 made = Retrainer(
-                    LabelledClassifier.of(tiny()), suite, None, TrainOptions(), save_to
+                    LabelledClassifier.from_classifier(tiny()), suite, None, TrainOptions(), save_to
                 )
                 change = made.train("LC9", ["LC9"]).changes["LC9"]
                 assert len(trained) == number
@@ -222,7 +224,7 @@ def test_the_loss_is_that_of_all_classes_with_the_meaning(classes: tuple[str, ..
             )
         ]
     )
-    loss = loss_of(LabelledClassifier.of(network).rule)(
+    loss = loss_of(LabelledClassifier.from_classifier(network).rule)(
         outputs, torch.tensor([one.label for one in examples])
     )
     assert loss.item() == pytest.approx(expected, rel=1e-4)
@@ -233,7 +235,7 @@ def test_binary_models_leave_out_neutral_cases() -> None:
         case(f"u{n}", "LC5", f"This is film {n}.", 1, [f"This is film {n}."]) for n in range(30)
     )
     suite = SuiteCases("mine", "1.0.0", "2" * 64, (*SUITE.cases, *neutral))
-    judge = LabelledClassifier.of(tiny(("negative", "positive")))
+    judge = LabelledClassifier.from_classifier(tiny(("negative", "positive")))
     retrainer = Retrainer(judge, suite, made_up_corpus(), TrainOptions(epochs=0.1))
     training = retrainer.train("LC5+LC9", ["LC5", "LC9"])
     split = split_of(suite.cases, ["LC5", "LC9"])
@@ -271,9 +273,9 @@ def test_changes_are_counted_and_their_intervals_go_by_family() -> None:
 
 def test_the_matrix_has_a_cell_for_each_pair() -> None:
     capabilities = ("LC9", "LC10")
-    matrix = Retrainer(LabelledClassifier.of(tiny()), SUITE, None, TrainOptions(epochs=0.1)).matrix(
-        {name: (name,) for name in capabilities}
-    )
+    matrix = Retrainer(
+        LabelledClassifier.from_classifier(tiny()), SUITE, None, TrainOptions(epochs=0.1)
+    ).matrix({name: (name,) for name in capabilities})
     for training in matrix.trainings:
         assert set(training.changes) == set(capabilities)
         total = sum(one.capability == training.name for one in SUITE.cases)

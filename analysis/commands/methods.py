@@ -52,7 +52,7 @@ def explain(
     device: Device = "auto",
 ) -> Explanations:
     """Find the words that hold a model's failures."""
-    from s2lct.analysis.explain.attribution import check_packages, method_of
+    from s2lct.analysis.explain.attribution import attribution_method_name, check_packages
     from s2lct.analysis.explain.report import Explanations
     from s2lct.analysis.explain.search import P_THRESHOLD, choose_failures, explain_cases
     from s2lct.analysis.explain.words import MaskedLMFiller
@@ -81,7 +81,7 @@ def explain(
         model_fingerprint=labelled.classifier.fingerprint,
         label_rule=str(labelled.rule),
         fillings=filler.description,
-        attribution=method_of(labelled),
+        attribution=attribution_method_name(labelled),
         threshold=P_THRESHOLD,
         explanations=tuple(explain_cases(labelled, failures, filler)),
     )

@@ -1,1 +1,1 @@
-"""Which words hold a failure."""
+"""Find and show the words that hold a model's failures."""

@@ -1,7 +1,7 @@
-"""How much each word of a text contributes to what a model predicts.
+"""The contribution of each word of a text to a model's prediction.
 
-Networks: integrated gradients on the word embeddings (Sundararajan et al. 2017). Everything else:
-leaving out each word.
+For networks: integrated gradients on the word embeddings (Sundararajan et al. 2017). For all other
+models: the drop of the label's score when the word is left out.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from s2lct.analysis.explain.words import replaced, words_of
+from s2lct.analysis.explain.words import replace_words, words_of
 from s2lct.analysis.labelled_classifier import LabelledClassifier
 from s2lct.errors import require
 from s2lct.labels import NEUTRAL, NEUTRAL_BAND, POSITIVE
@@ -21,33 +21,36 @@ INTEGRATION_STEPS = 20
 """Points between the baseline and the text (captum's ``n_steps``)."""
 
 
-def has_gradients(model: LabelledClassifier) -> bool:
-    """Whether a model is a network whose tokenizer tells where word pieces stand."""
+def supports_integrated_gradients(model: LabelledClassifier) -> bool:
+    """Whether a model is a network whose tokenizer gives the offsets of word pieces."""
     return isinstance(model.classifier, Network) and bool(model.classifier.tokenizer.is_fast)
 
 
 def check_packages(model: LabelledClassifier) -> None:
-    """Raise a `MissingPackageError` unless what `attribute` needs is installed."""
-    if has_gradients(model):
+    """Raise a `MissingPackageError` unless `word_contributions` has its packages for the model."""
+    if supports_integrated_gradients(model):
         require("captum")
 
 
-def method_of(model: LabelledClassifier) -> str:
-    """The name of the method by which `attribute` looks at a model."""
-    return "integrated gradients" if has_gradients(model) else "leaving out each word"
+def attribution_method_name(model: LabelledClassifier) -> str:
+    """The name of the method that `word_contributions` uses for a model."""
+    return (
+        "integrated gradients" if supports_integrated_gradients(model) else "leaving out each word"
+    )
 
 
-def attribute(model: LabelledClassifier, text: str, label: int) -> Array:
-    """How much each of `words_of` a text speaks for a label, shape (words,).
+def word_contributions(model: LabelledClassifier, text: str, label: int) -> Array:
+    """The contribution of each word to a label, shape (words,); `words_of` gives the words.
 
-    By gradients: shares of the label's log probability. Else: by how much the label's score falls
-    without the word.
+    With gradients, contributions are shares of the label's log probability. Otherwise, they are the
+    drop of the label's score when the word is left out.
     """
-    if has_gradients(model):
+    if supports_integrated_gradients(model):
         return _integrated_gradients(model, text, label)
-    without = [replaced(text, {number: None}).strip() for number in range(len(words_of(text)))]
-    whole, *others = model.label_scores([text, *without])[:, label]
-    return np.array([whole - score for score in others])
+    n_words = len(words_of(text))
+    shortened = [replace_words(text, {index: None}).strip() for index in range(n_words)]
+    full_score, *shortened_scores = model.label_scores([text, *shortened])[:, label]
+    return np.array([full_score - score for score in shortened_scores])
 
 
 def _integrated_gradients(model: LabelledClassifier, text: str, label: int) -> Array:
@@ -55,21 +58,21 @@ def _integrated_gradients(model: LabelledClassifier, text: str, label: int) -> A
     import torch
     from captum.attr import LayerIntegratedGradients
 
-    network, rule = model.classifier, model.rule
+    network, label_rule = model.classifier, model.rule
     assert isinstance(network, Network)
     tokenizer, torch_model = network.tokenizer, network.model
-    meanings = torch.tensor(rule.meanings, device=torch_model.device)
+    label_of_class = torch.tensor(label_rule.meanings, device=torch_model.device)
 
-    def log_probability(ids: Any) -> Any:
+    def label_log_probability(ids: Any) -> Any:
         logits = torch_model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits.float()
-        logarithms = torch.log_softmax(logits, dim=-1)
-        if label == NEUTRAL and not rule.has_neutral:
-            positive = logarithms.exp()[:, meanings == POSITIVE].sum(dim=-1)
+        log_probabilities = torch.log_softmax(logits, dim=-1)
+        if label == NEUTRAL and not label_rule.has_neutral:
+            positive = log_probabilities.exp()[:, label_of_class == POSITIVE].sum(dim=-1)
             return torch.log1p(-(positive - sum(NEUTRAL_BAND) / 2).abs())
-        return torch.logsumexp(logarithms[:, meanings == label], dim=-1)
+        return torch.logsumexp(log_probabilities[:, label_of_class == label], dim=-1)
 
-    tokens = (tokenizer.mask_token_id, tokenizer.pad_token_id, tokenizer.unk_token_id, 0)
-    blank = next(token for token in tokens if token is not None)
+    candidates = (tokenizer.mask_token_id, tokenizer.pad_token_id, tokenizer.unk_token_id, 0)
+    baseline_id = next(token_id for token_id in candidates if token_id is not None)
     torch_model.eval()
     encoded = tokenizer(
         text,
@@ -78,19 +81,21 @@ def _integrated_gradients(model: LabelledClassifier, text: str, label: int) -> A
         return_offsets_mapping=True,
         return_special_tokens_mask=True,
     )
-    ids, special = (
+    ids, special_mask = (
         torch.tensor([encoded[name]], device=torch_model.device)
         for name in ("input_ids", "special_tokens_mask")
     )
-    gradients = LayerIntegratedGradients(log_probability, torch_model.get_input_embeddings())
-    shares = gradients.attribute(
-        ids, baselines=torch.where(special == 1, ids, blank), n_steps=INTEGRATION_STEPS
+    gradients = LayerIntegratedGradients(label_log_probability, torch_model.get_input_embeddings())
+    attributions = gradients.attribute(
+        ids, baselines=torch.where(special_mask == 1, ids, baseline_id), n_steps=INTEGRATION_STEPS
     )
     words = words_of(text)
-    sums = np.zeros(len(words))
-    piece_shares = shares[0].sum(dim=-1).double().cpu().tolist()
-    for share, (start, end) in zip(piece_shares, encoded["offset_mapping"], strict=True):
-        # A piece that spans several words is shared among them.
-        touched = [n for n, word in enumerate(words) if word.start < end and start < word.end]
-        sums[touched] += share / max(1, len(touched))
-    return sums
+    contributions = np.zeros(len(words))
+    piece_attributions = attributions[0].sum(dim=-1).double().cpu().tolist()
+    for attribution, (start, end) in zip(
+        piece_attributions, encoded["offset_mapping"], strict=True
+    ):
+        # Several words overlapped by a piece get equal shares of its attribution.
+        overlapped = [i for i, word in enumerate(words) if word.start < end and start < word.end]
+        contributions[overlapped] += attribution / max(1, len(overlapped))
+    return contributions

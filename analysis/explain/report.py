@@ -1,4 +1,4 @@
-"""Explanations of a model's failures: a table by capability, and a page with the words marked."""
+"""Show explanations of a model's failures: a table by capability, and a page of marked words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FAILURES_PER_CAPABILITY_SHOWN = 4
 
 @dataclass(frozen=True, repr=False)
 class Explanations(Result):
-    """What ``s2lct explain`` writes: the explanations, and what they were made with."""
+    """The content of the file that ``s2lct explain`` writes: explanations and their settings."""
 
     suite: str
     suite_fingerprint: str
@@ -31,7 +31,7 @@ class Explanations(Result):
     explanations: tuple[Explanation, ...]
 
     def by_capability(self) -> dict[str, list[Explanation]]:
-        """The explanations of each capability, by its number."""
+        """The explanations of each capability, by its id, in the natural order of ids."""
         names = sorted({failure.capability for failure in self.explanations}, key=natural_order)
         return {
             name: [failure for failure in self.explanations if failure.capability == name]
@@ -39,19 +39,19 @@ class Explanations(Result):
         }
 
     def table(self) -> Table:
-        """What the failures of each capability rest on."""
+        """A row for each capability: the number of words that hold a failure, and their origins."""
         by_capability = self.by_capability()
         words = capability_words(by_capability)
         rows: list[list[str | Cell]] = []
         for name, failures in by_capability.items():
-            parts = [{word.part for word in failure.kept} for failure in failures]
-            kept = fmean(len(failure.kept) for failure in failures)
+            origins_of_failures = [{word.part for word in failure.kept} for failure in failures]
+            mean_kept = fmean(len(failure.kept) for failure in failures)
             counts = (
                 len(failures),
-                f"{kept:.1f} of {fmean(len(failure.words) for failure in failures):.0f}",
-                sum("template" in origins for origins in parts),
-                parts.count({"source"}),
-                parts.count(set()),
+                f"{mean_kept:.1f} of {fmean(len(failure.words) for failure in failures):.0f}",
+                sum("template" in origins for origins in origins_of_failures),
+                origins_of_failures.count({"source"}),
+                origins_of_failures.count(set()),
             )
             frequent = "\n".join(frequent_words(failures))
             rows.append([Cell(name, words[name].short), *map(str, counts), frequent])
@@ -68,29 +68,31 @@ class Explanations(Result):
         )
 
     def html(self) -> str:
-        """A page, which needs no network, of failures with the words of their sets marked."""
-        shown = self.by_capability()
-        titles = capability_words(shown)
+        """An HTML page of failures with the words that hold them marked; it needs no network."""
+        failures_by_capability = self.by_capability()
+        titles = capability_words(failures_by_capability)
         template = page_templates("s2lct.analysis.explain").get_template("explain.html.jinja")
         return template.render(
             file=self,
             shown={
                 f"{titles[name].short} {name}": failures[:FAILURES_PER_CAPABILITY_SHOWN]
-                for name, failures in shown.items()
+                for name, failures in failures_by_capability.items()
             },
         )
 
 
 def frequent_words(failures: list[Explanation]) -> list[str]:
-    """The words in most sets, as ``word 2/3``: in two sets of the three failures that have it."""
-    in_sets = Counter(
+    """The words in most sets; ``word 2/3`` is in the sets of two of the three failures with it."""
+    set_counts = Counter(
         word for failure in failures for word in {word.text.lower() for word in failure.kept}
     )
-    in_texts = Counter(
+    text_counts = Counter(
         word for failure in failures for word in {word.text.lower() for word in failure.words}
     )
     words = sorted(
-        (word for word in in_sets if word[0].isalnum()),
-        key=lambda word: (-in_sets[word], in_texts[word], word),
+        (word for word in set_counts if word[0].isalnum()),
+        key=lambda word: (-set_counts[word], text_counts[word], word),
     )
-    return [f"{word} {in_sets[word]}/{in_texts[word]}" for word in words[:FREQUENT_WORDS_SHOWN]]
+    return [
+        f"{word} {set_counts[word]}/{text_counts[word]}" for word in words[:FREQUENT_WORDS_SHOWN]
+    ]
