@@ -15,7 +15,7 @@ from s2lct.builder.config import SUBJECTIVITY
 from s2lct.builder.corpus.collect import Corpus, corpus_of
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.language.fluency import known_words, proper_words
-from s2lct.builder.language.natural_text import all_restored
+from s2lct.builder.language.natural_text import restore_texts
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
 
@@ -67,7 +67,7 @@ def _read_subjectivity() -> Corpus:
         for number, line in enumerate(lines, start=1)
         if _PLAIN.fullmatch(line.strip()) and not any(map(may_be_name, _WORD.findall(line)))
     ]
-    texts = all_restored([line for _, line in numbered])
+    texts = restore_texts([line for _, line in numbered])
     sentences = [
         Sentence("subjectivity", f"plot-{number}", text, "neutral", raw=line)
         for (number, line), text in zip(numbered, texts, strict=True)

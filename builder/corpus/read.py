@@ -12,7 +12,7 @@ from s2lct.builder.corpus.collect import Corpus, corpus_of
 from s2lct.builder.corpus.sst import read_sst
 from s2lct.builder.corpus.tables import Columns, read_files, read_hub
 from s2lct.builder.language import DATA
-from s2lct.builder.language.natural_text import all_restored, fix_control_characters
+from s2lct.builder.language.natural_text import fix_control_characters, restore_texts
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
 from s2lct.files import expanded_path
@@ -122,7 +122,7 @@ def read_embedded() -> Corpus:
         for number, (text, label) in enumerate(reviews, start=1)
         if not _looks_foreign(text)
     ]
-    texts = all_restored([fix_control_characters(raw) for _, raw, _ in numbered])
+    texts = restore_texts([fix_control_characters(raw) for _, raw, _ in numbered])
     sentences = [
         Sentence("embedded", id, text, sentiment, raw=raw)
         for (id, raw, sentiment), text in zip(numbered, texts, strict=True)

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 import ftfy
 
 from s2lct.builder.corpus.collect import Corpus, corpus_of
-from s2lct.builder.language.natural_text import all_restored
+from s2lct.builder.language.natural_text import restore_texts
 from s2lct.builder.language.treebank_text import undo_escapes
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
@@ -101,7 +101,7 @@ def _read_treebank(sentences: str, split: str, dictionary: str, labels: str) -> 
     }
     read: dict[str, Sentence] = {}
     rows = [line.split("\t") for line in _lines(sentences)[1:]]
-    texts = all_restored([_decoded(raw) for _, raw in rows])
+    texts = restore_texts([_decoded(raw) for _, raw in rows])
     for (index, raw), text in zip(rows, texts, strict=True):
         score = scores[ids[_key(raw)]]
         read[index] = Sentence("sst", index, text, _label(score), splits[index], score, raw)

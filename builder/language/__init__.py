@@ -8,6 +8,6 @@ DATA = Path(__file__).parents[1] / "data"
 
 @cache
 def word_list(file_name: str) -> frozenset[str]:
-    """The words of a file in `DATA` that has one a line; lines that begin with # are comments."""
+    """Read the words of a file in `DATA`, one a line; lines that begin with # are comments."""
     lines = (DATA / file_name).read_text(encoding="utf-8").splitlines()
     return frozenset(line.strip() for line in lines if line.strip() and line[0] != "#")

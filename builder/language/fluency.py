@@ -1,7 +1,7 @@
-"""Rules of English that an inserted word must keep, where tags and trees do not tell.
+"""Rules of English that an inserted word must keep, and that tags and trees do not state.
 
-They say what English forbids, such as *a so long film* or *an great plot*; what merely reads badly
-is left to annotators.
+They name what English forbids, such as *a so long film* or *an great plot*. Annotators judge what
+merely reads badly.
 """
 
 from __future__ import annotations
@@ -27,81 +27,82 @@ if TYPE_CHECKING:
 proper_words = partial(word_list, "proper_words.txt")
 """Words that English writes with a capital, in lower case."""
 known_words = partial(word_list, "review_words.txt")
-"""Lower-case words that at least three reviews have."""
+"""Words that at least three reviews have in lower case."""
 
 DEGREE_WORDS = words("so too as that this how")
+"""Words that say to which degree an adjective holds: *so long*, *this long*."""
 _ADJECTIVES_AND_PARTICIPLES = words("JJ VBN VBG")
 _BEFORE_A_NOUN = _ADJECTIVES_AND_PARTICIPLES | DETERMINERS | words("RB , CC CD HYPH")
 _PREPOSITIONS = words("IN TO RP")
-_NEED_THEIR_DETERMINER = words("one same other")
-"""Words tagged as nouns or adjectives before which no determiner is added: *the [its] same*."""
-_FOR_COUNTABLES = words("a an every each another either neither")
-_FOR_SINGULARS = words("this that")
-_FOR_PLURALS = words("these those both all several")
+_TAKE_NO_MORE_DETERMINER = words("one same other")
+"""Nouns and adjectives before which no determiner is added: *the [its] same*."""
+_DETERMINERS_OF_COUNTABLES = words("a an every each another either neither")
+_DETERMINERS_OF_SINGULARS = words("this that")
+_DETERMINERS_OF_PLURALS = words("these those both all several")
 
 
 def breaks_grammar(tokens: Sequence[Token], inserted: Collection[int]) -> bool:
     """Whether one of the ``inserted`` token numbers cannot stand where it does.
 
-    An inserted word that lacks its capital, *japanese*, or repeats its neighbour breaks it, too.
+    A word that lacks its capital, *japanese*, or repeats its neighbour breaks grammar, too.
     """
-    return any(_breaks_grammar(tokens, number) for number in inserted)
+    return any(_breaks_grammar(tokens, index) for index in inserted)
 
 
-def _breaks_grammar(tokens: Sequence[Token], number: int) -> bool:
-    token = tokens[number]
+def _breaks_grammar(tokens: Sequence[Token], index: int) -> bool:
+    token = tokens[index]
     word = token.text.lower()
-    previous = tokens[number - 1] if number else None
-    following = tokens[number + 1] if number + 1 < len(tokens) else None
+    previous = tokens[index - 1] if index else None
+    following = tokens[index + 1] if index + 1 < len(tokens) else None
     if token.text.islower() and token.text in proper_words():
         return True
     if any(neighbour and word == neighbour.text.lower() for neighbour in (previous, following)):
         return True
-    before = previous.tag if previous else ""
-    behind = following.tag if following else ""
-    noun = head_behind(tokens, number + 1, _BEFORE_A_NOUN)
-    head = noun.tag if noun else ""
+    previous_tag = previous.tag if previous else ""
+    following_tag = following.tag if following else ""
+    head = head_behind(tokens, index + 1, _BEFORE_A_NOUN)
+    head_tag = head.tag if head else ""
     match token.tag:
         case "JJ" | "VBN" | "VBG":
             # A modifier stands before its noun, and behind no other noun.
-            return not head or before in NOUNS
+            return not head_tag or previous_tag in NOUNS
         case "NN":
-            return behind not in COMMON_NOUNS
+            return following_tag not in COMMON_NOUNS
         case "RB":
-            if before in ADVERBS or behind in ADVERBS | COMMON_NOUNS:
+            if previous_tag in ADVERBS or following_tag in ADVERBS | COMMON_NOUNS:
                 return True
-            return word in DEGREE_WORDS and bool(head)  # "a so long film"
+            return word in DEGREE_WORDS and bool(head_tag)  # "a so long film"
         case "DT" | "PRP$":
             return (
-                before in DETERMINERS
-                or behind not in COMMON_NOUNS | _ADJECTIVES_AND_PARTICIPLES
-                or (following is not None and following.text.lower() in _NEED_THEIR_DETERMINER)
-                or not _agrees(word, head)
+                previous_tag in DETERMINERS
+                or following_tag not in COMMON_NOUNS | _ADJECTIVES_AND_PARTICIPLES
+                or (following is not None and following.text.lower() in _TAKE_NO_MORE_DETERMINER)
+                or not _agrees(word, head_tag)
             )
         case "CD":
-            return before in NOUNS or head != "NNS"
+            return previous_tag in NOUNS or head_tag != "NNS"
         case "IN" | "TO" | "RP":
-            return before in _PREPOSITIONS or behind in _PREPOSITIONS
+            return previous_tag in _PREPOSITIONS or following_tag in _PREPOSITIONS
         case "PDT":
-            return behind not in DETERMINERS or head != "NNS"
+            return following_tag not in DETERMINERS or head_tag != "NNS"
         case _:
             return False
 
 
 def _agrees(determiner: str, head_tag: str) -> bool:
-    """Whether a determiner fits a noun without one, which is a plural or a mass (*music*)."""
-    if determiner in _FOR_COUNTABLES or not head_tag:
+    """Whether a determiner agrees with a noun that has none yet: a plural or a mass (*music*)."""
+    if determiner in _DETERMINERS_OF_COUNTABLES or not head_tag:
         return False
     return not (
-        (determiner in _FOR_SINGULARS and head_tag == "NNS")
-        or (determiner in _FOR_PLURALS and head_tag == "NN")
+        (determiner in _DETERMINERS_OF_SINGULARS and head_tag == "NNS")
+        or (determiner in _DETERMINERS_OF_PLURALS and head_tag == "NN")
     )
 
 
 def head_behind(
     tokens: Sequence[Token], start: int, skipped_tags: Collection[str] = MODIFIERS
 ) -> Token | None:
-    """The common noun that heads the phrase going on at token number ``start``; None without one.
+    """The head of the noun phrase whose rest begins at token number ``start``; None without a noun.
 
     *plot* for *[dull] old police plot*: of several nouns in a row the last one is the head. Before
     the first noun, only tokens with ``skipped_tags`` may stand.

@@ -20,12 +20,12 @@ from s2lct.table_files import read_parquet
 
 Rule = tuple[str, tuple[str, ...]]
 """A production: left-hand side and right-hand side."""
-Added = tuple[tuple[int, str], ...]
-"""Symbols inserted into a right-hand side: the index of the symbol behind each, and its tag."""
+AddedTags = tuple[tuple[int, str], ...]
+"""Tags inserted into a right-hand side, each with the index of the symbol that it precedes."""
 
-SHIPPED: Final = DATA / "reference_grammar.parquet"
-PHRASES: Final = DATA / "phrases.parquet"
-ATTACHMENTS: Final = DATA / "attachments.parquet"
+GRAMMAR_FILE: Final = DATA / "reference_grammar.parquet"
+PHRASES_FILE: Final = DATA / "phrases.parquet"
+ATTACHMENTS_FILE: Final = DATA / "attachments.parquet"
 connectives = functools.partial(word_list, "connectives.txt")
 """Words and phrases that link a sentence to the one before it: *however*, *in addition*."""
 
@@ -36,8 +36,8 @@ class Node:
 
     Attributes:
         label: phrase label or part-of-speech tag.
-        children: empty for a word.
-        start, end: token numbers it covers, end exclusive.
+        children: the nodes below it; empty for a word.
+        start, end: its first token number, and that after its last.
     """
 
     label: str
@@ -59,8 +59,8 @@ class Node:
     def subjects(self) -> tuple[Node, ...]:
         """The noun phrases before the verb phrase of a clause."""
         labels = self.child_labels
-        before = self.children[: labels.index("VP")] if "VP" in labels else ()
-        return tuple(child for child in before if child.label == "NP")
+        children_before = self.children[: labels.index("VP")] if "VP" in labels else ()
+        return tuple(child for child in children_before if child.label == "NP")
 
     def nodes(self) -> Iterator[Node]:
         """The node and all nodes below it, parents before children."""
@@ -72,21 +72,21 @@ class Node:
 @functools.lru_cache(maxsize=4096)
 def read_tree(text: str) -> Node:
     """The tree of a bracketed text such as ``(NP (DT 0) (NN 1))``."""
-    parts = iter(text.replace("(", " ( ").replace(")", " ) ").split())
-    next(parts)
-    return _node(parts)
+    symbols = iter(text.replace("(", " ( ").replace(")", " ) ").split())
+    next(symbols)
+    return _parse_node(symbols)
 
 
-def _node(parts: Iterator[str]) -> Node:
+def _parse_node(symbols: Iterator[str]) -> Node:
     """Parse a node whose opening bracket was consumed, up to its closing one."""
-    label, part = next(parts), next(parts)
-    if part != "(":
-        next(parts)
-        return Node(label, (), int(part), int(part) + 1)
+    label, symbol = next(symbols), next(symbols)
+    if symbol != "(":
+        next(symbols)
+        return Node(label, (), int(symbol), int(symbol) + 1)
     children: list[Node] = []
-    while part == "(":
-        children.append(_node(parts))
-        part = next(parts)
+    while symbol == "(":
+        children.append(_parse_node(symbols))
+        symbol = next(symbols)
     return Node(label, tuple(children), children[0].start, children[-1].end)
 
 
@@ -97,12 +97,12 @@ class LongerProduction:
     Attributes:
         reference_rhs: its right-hand side.
         probability: its share of the productions with its left-hand side.
-        added: the words that the seed's production lacks, from left to right.
+        added: the tags that the seed's production lacks, from left to right.
     """
 
     reference_rhs: tuple[str, ...]
     probability: float
-    added: Added
+    added: AddedTags
 
 
 class ReferenceGrammar:
@@ -113,26 +113,26 @@ class ReferenceGrammar:
     """
 
     def __init__(self, counts: Mapping[Rule, int]) -> None:
-        """Take how often each production occurs."""
+        """Make a grammar of the counts of productions."""
         self.counts = dict(counts)
         # A production is extended by words alone: its phrases stay the same.
-        self._rules_of: defaultdict[Rule, list[tuple[str, ...]]] = defaultdict(list)
-        self._total_of: Counter[str] = Counter()
+        self._right_hand_sides: defaultdict[Rule, list[tuple[str, ...]]] = defaultdict(list)
+        self._lhs_counts: Counter[str] = Counter()
         for (lhs, rhs), count in self.counts.items():
-            self._rules_of[lhs, _phrases(rhs)].append(rhs)
-            self._total_of[lhs] += count
+            self._right_hand_sides[lhs, _phrases(rhs)].append(rhs)
+            self._lhs_counts[lhs] += count
 
     @staticmethod
     @functools.cache
     def load() -> ReferenceGrammar:
         """The shipped grammar, which ``scripts/compute_reference_grammar.py`` counts."""
-        rows = read_parquet(SHIPPED.read_bytes(), shipped=True).to_pylist()
+        rows = read_parquet(GRAMMAR_FILE.read_bytes(), shipped=True).to_pylist()
         return ReferenceGrammar({(row["lhs"], tuple(row["rhs"])): row["count"] for row in rows})
 
     def probability(self, lhs: str, rhs: tuple[str, ...]) -> float:
         """Share of a production among those of its left-hand side; 0 if it does not occur."""
         count = self.counts.get((lhs, rhs), 0)
-        return count / self._total_of[lhs] if count else 0.0
+        return count / self._lhs_counts[lhs] if count else 0.0
 
     def extensions(
         self, lhs: str, rhs: tuple[str, ...], max_masks: int | None = None
@@ -140,7 +140,7 @@ class ReferenceGrammar:
         """Reference productions that extend a seed's production by words, the most probable first.
 
         NP → DT NN is extended by NP → DT JJ NN. Where a symbol repeats, as in NP → DT JJ JJ NN of
-        NP → DT JJ NN, there is one for each place that the additional symbol can have.
+        NP → DT JJ NN, there is one for each position that the additional symbol can have.
 
         Args:
             lhs: the left-hand side.
@@ -149,9 +149,9 @@ class ReferenceGrammar:
         """
         extensions = {
             LongerProduction(longer, self.probability(lhs, longer), added)
-            for longer in self._rules_of.get((lhs, _phrases(rhs)), ())
+            for longer in self._right_hand_sides.get((lhs, _phrases(rhs)), ())
             if len(longer) > len(rhs)
-            for added in _ways_to_add(rhs, longer)
+            for added in _ways_to_add_tags(rhs, longer)
             if max_masks is None or len(added) <= max_masks
         }
         return sorted(
@@ -164,7 +164,9 @@ def _phrases(rhs: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(symbol for symbol in rhs if symbol not in WORD_TAGS)
 
 
-def _ways_to_add(rhs: tuple[str, ...], longer: tuple[str, ...], start: int = 0) -> Iterator[Added]:
+def _ways_to_add_tags(
+    rhs: tuple[str, ...], longer: tuple[str, ...], start: int = 0
+) -> Iterator[AddedTags]:
     """All ways to make a right-hand side into a longer one by adding words.
 
     Both are suffixes: ``start`` is the index in the whole right-hand side at which ``rhs`` begins.
@@ -174,14 +176,14 @@ def _ways_to_add(rhs: tuple[str, ...], longer: tuple[str, ...], start: int = 0) 
             yield ()
         return
     if rhs and rhs[0] == longer[0]:
-        yield from _ways_to_add(rhs[1:], longer[1:], start + 1)
+        yield from _ways_to_add_tags(rhs[1:], longer[1:], start + 1)
     if len(longer) > len(rhs) and longer[0] in WORD_TAGS:
-        for rest in _ways_to_add(rhs, longer[1:], start):
+        for rest in _ways_to_add_tags(rhs, longer[1:], start):
             yield ((start, longer[0]), *rest)
 
 
 def neighbour_label(label: str) -> str:
-    """The label under which the bank has a neighbour: VB for any verb, NN for any noun."""
+    """The label that stands for a neighbour in the bank: VB for any verb, NN for any noun."""
     return label[:2] if label[:2] in ("VB", "NN", "JJ", "RB") else label
 
 
@@ -199,15 +201,15 @@ class Phrase:
 
 
 PhraseBank = Mapping[tuple[str, str, str], Sequence[Phrase]]
-"""Phrases by the label of their parent node, that of their left neighbour, and the lemma of the
-head that they modify."""
+"""Phrases by three keys: the label of the parent node, the label of the left neighbour, and the
+lemma of the head that they modify."""
 
 
 @functools.cache
 def shipped_bank() -> PhraseBank:
     """The shipped bank, which ``scripts/harvest_phrases.py`` computes."""
     bank: defaultdict[tuple[str, str, str], list[Phrase]] = defaultdict(list)
-    for row in read_parquet(PHRASES.read_bytes(), shipped=True).to_pylist():
+    for row in read_parquet(PHRASES_FILE.read_bytes(), shipped=True).to_pylist():
         phrase = Phrase(row["text"], row["label"])
         for left, head in product(row["lefts"], row["heads"]):
             bank[row["parent"], left, head].append(phrase)
@@ -216,6 +218,6 @@ def shipped_bank() -> PhraseBank:
 
 @functools.cache
 def shipped_attachments() -> Mapping[tuple[str, str], float]:
-    """By head and a phrase's first word: the share of heads that have such a phrase."""
-    rows = read_parquet(ATTACHMENTS.read_bytes(), shipped=True).to_pylist()
+    """The share of a head's occurrences with a phrase that begins with a word, by head and word."""
+    rows = read_parquet(ATTACHMENTS_FILE.read_bytes(), shipped=True).to_pylist()
     return {(row["head"], row["first"]): row["share"] for row in rows}

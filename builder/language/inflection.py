@@ -1,7 +1,8 @@
 """Forms of verbs by the SPECIALIST lexicon, which the package lemminflect carries.
 
-`import lemminflect` would import spaCy, and its functions read whole tables: together a fifth of a
-build whose predictions are cached. Here its modules are loaded alone, and parse a word's lines.
+`import lemminflect` would import spaCy and read whole tables, which would take a fifth of the time
+of a build whose predictions are cached. Here its modules are imported alone, and parse only the
+lines of a word that is looked up.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def _verb_lemmas(form: str) -> tuple[str, ...]:
 
 
 class _LazyTable:
-    """A table of lemminflect's of which only the lines of a word that is looked up are parsed."""
+    """A table of lemminflect that parses only the lines of a word that is looked up."""
 
     def __init__(self, path: str, parse: Callable[[BytesIO], Mapping[str, Any]]) -> None:
         self._parse = parse
@@ -56,7 +57,7 @@ class _LazyTable:
             self._lines[line[: line.index(b",")]] += line
 
     def get(self, word: str, default: Any) -> Any:
-        """The entry of a word."""
+        """The entry of a word, or the default."""
         lines = self._lines.get(word.encode(), b"")
         return self._parse(BytesIO(gzip.compress(lines, 1))).get(word, default)
 
@@ -67,7 +68,7 @@ def _lemminflect() -> tuple[Any, Any]:
     spec = importlib.util.find_spec("lemminflect")
     assert spec is not None
     package = importlib.util.module_from_spec(spec)
-    present = sys.modules.setdefault("lemminflect", package)
+    loaded_package = sys.modules.setdefault("lemminflect", package)
     try:
         module = importlib.import_module("lemminflect.core.Lemmatizer")
         lemmatizer = module.Lemmatizer()
@@ -76,6 +77,6 @@ def _lemminflect() -> tuple[Any, Any]:
         inflector = module.Inflections()
         inflector.infl_dict = _LazyTable(inflector.infl_lu_fn, module.InflectionLUCodec.load)
     finally:
-        if present is package:
+        if loaded_package is package:
             del sys.modules["lemminflect"]
     return lemmatizer, inflector

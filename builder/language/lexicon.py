@@ -21,18 +21,18 @@ from s2lct.builder.language.tags import FUNCTION_TAGS, PROPER_NOUNS
 from s2lct.plain_text import words
 from s2lct.table_files import read_parquet
 
-Score = Callable[[str], float]
+Scorer = Callable[[str], float]
 Pos = Literal["adj", "adv", "noun", "verb"]
 Sentiment = Literal["positive", "negative", "neutral"]
 POSES: Final[tuple[Pos, ...]] = get_args(Pos)
 
 OPINIONATED: Final = 0.25
 """A word with at least this absolute score is an opinion whatever its part of speech."""
-STRONG: Final = 0.5
+MIN_STRONG_SCORE: Final = 0.5
 """A word with at least this absolute score is an opinion, even if no other list has it."""
-SHIPPED: Final = DATA / "sentiwordnet.parquet"
+LEXICON_FILE: Final = DATA / "sentiwordnet.parquet"
 laden_words = functools.partial(word_list, "laden_words.txt")
-"""Words that VADER or Pattern list as opinions: see ``scripts/compute_laden_words.py``."""
+"""Words that VADER or Pattern list as opinions; ``scripts/compute_laden_words.py`` finds them."""
 _POS_OF_TAG: Final[dict[str, Pos]] = {
     **dict.fromkeys(("JJ", "JJR", "JJS"), "adj"),
     **dict.fromkeys(("NN", "NNS"), "noun"),
@@ -45,7 +45,7 @@ _LISTS: Final[dict[str, Any]] = yaml.safe_load(
     (DATA / "lexicon_words.yaml").read_text(encoding="utf-8")
 )
 CLOSED_CLASS: Final = words(_LISTS["closed_class"])
-"""Function words that are no noun, adjective or verb as well; they have no sentiment."""
+"""Function words that are never nouns, adjectives or verbs; they have no sentiment."""
 _NUMERALS: Final = words(_LISTS["numerals"])
 FUNCTION_WORDS: Final = CLOSED_CLASS | _NUMERALS | words(_LISTS["function_words"])
 """Words that may be inserted with a closed-class tag."""
@@ -53,7 +53,7 @@ _SHIFTERS: Final[Mapping[str, frozenset[str]]] = {
     kind: words(text) for kind, text in _LISTS["polarity_shifters"].items()
 }
 POLARITY_SHIFTERS: Final = frozenset().union(*_SHIFTERS.values())
-"""Words that can turn, weaken, suspend or contrast the sentiment of what they stand with.
+"""Words that can turn, weaken, suspend or contrast the sentiment of the words around them.
 They are never inserted, whatever their tag."""
 NEGATORS: Final = _SHIFTERS["negators"]
 """Words that negate a clause: *not*, *nobody*."""
@@ -70,10 +70,10 @@ ASSERTIVE: Final = words(_LISTS["assertive"])
 DENIED_ALONE: Final = words(_LISTS["denied_alone"])
 """Words that a denial may deny instead of the opinion: *not all of it is bad*."""
 POSTDETERMINERS: Final = words(_LISTS["postdeterminers"])
-"""Quantifiers and ordinals, which say of which things a phrase speaks: *other*, *second*."""
+"""Quantifiers and ordinals, which say which things a phrase means: *other*, *second*."""
 FOCUSING: Final = words(_LISTS["focusing"])
-"""Adverbs that take up what was said before: *also*, *still*."""
-_ENDINGS: Final[Mapping[str, tuple[str, ...]]] = {
+"""Adverbs that refer to an earlier statement: *also*, *still*."""
+_ENDINGS_OF_TAG: Final[Mapping[str, tuple[str, ...]]] = {
     "NNS": ("s", "men", "people"),
     "VBZ": ("s",),
     "VBG": ("ing",),
@@ -84,7 +84,7 @@ _ENDINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "RBR": ("er",),
     "RBS": ("est",),
 }
-_WITHOUT_SENTIMENT: Final = PROPER_NOUNS | words("POS HYPH ,")
+_TAGS_WITHOUT_SENTIMENT: Final = PROPER_NOUNS | words("POS HYPH ,")
 _NUMBER: Final = re.compile(r"\d+([.,]\d+)*")
 
 
@@ -111,14 +111,14 @@ class Lexicon:
     """
 
     def __init__(self, entries: Mapping[tuple[str, Pos], Entry]) -> None:
-        """Take the entries of (lower-cased word, part of speech)."""
+        """Make a lexicon of entries by lower-cased word and part of speech."""
         self.entries = dict(entries)
 
     @staticmethod
     @functools.cache
     def load() -> Lexicon:
         """The shipped table, which ``scripts/compute_lexicon.py`` computes."""
-        columns = read_parquet(SHIPPED.read_bytes(), shipped=True).to_pydict()
+        columns = read_parquet(LEXICON_FILE.read_bytes(), shipped=True).to_pydict()
         words = zip(columns["word"], columns["pos"], strict=True)
         scores = (round(score, 4) for score in columns["score"])
         entries = map(Entry, scores, columns["pure_neutral"], columns["senses"])
@@ -130,12 +130,12 @@ class Lexicon:
         return _POS_OF_TAG.get(tag)
 
     def score(self, word: str, pos: Pos, lemma: str | None = None) -> float | None:
-        """Score in [-1, 1], None if neither lemma nor form is listed."""
+        """The score of a word in [-1, 1]; None if neither its lemma nor its form is listed."""
         entry = self._find(word, pos, lemma)
         return None if entry is None else entry.score
 
     def sentiment(self, word: str, pos: Pos, lemma: str | None = None) -> Sentiment | None:
-        """Sentiment, None if neither lemma nor form is listed."""
+        """The sentiment of a word; None if neither its lemma nor its form is listed."""
         score = self.score(word, pos, lemma)
         if score is None:
             return None
@@ -187,17 +187,20 @@ class Lexicon:
         pos = self.pos_of_tag(tag)
         if pos is None:
             return False
-        strong = abs(self.score(word, pos, lemma) or 0) >= STRONG
+        strong = abs(self.score(word, pos, lemma) or 0) >= MIN_STRONG_SCORE
         return strong or not laden_words().isdisjoint({_normalise(word), _normalise(lemma)})
 
     def leaves_sentiment(self, word: str, tag: str, lemma: str) -> bool:
-        """Whether a word may be inserted or left out: a name, *'s*, hyphen, comma, or neutral."""
+        """Whether a sentence keeps its sentiment if a word is inserted or left out.
+
+        So it is for names, *'s*, hyphens, commas and neutral words.
+        """
         return not is_polarity_shifter(word) and (
-            tag in _WITHOUT_SENTIMENT or self.is_neutral_insertion(word, tag, lemma)
+            tag in _TAGS_WITHOUT_SENTIMENT or self.is_neutral_insertion(word, tag, lemma)
         )
 
     def leaves_label(self, word: str, tag: str, lemma: str) -> bool:
-        """Whether a word is no opinion and turns none, though it may strengthen one, as *very*."""
+        """Whether a word neither is nor turns an opinion; it may strengthen one, as *very* does."""
         from vaderSentiment.vaderSentiment import BOOSTER_DICT
 
         amplifies = BOOSTER_DICT.get(_normalise(word), 0) > 0
@@ -206,17 +209,19 @@ class Lexicon:
     def may_fit(self, word: str, tag: str) -> bool:
         """Whether a word may pass `is_neutral_insertion` with a tag, before its lemma is known.
 
-        False is certain. An inflected word that is not listed passes if it ends as its tag says, or
-        if it is listed as no part of speech.
+        If False, the word cannot pass. An inflected word that is not listed may pass if it has an
+        ending of its tag, such as *-ed*, or is listed as no part of speech.
         """
         form, pos = _normalise(word), self.pos_of_tag(tag)
         if pos is None:
             return _is_function_word(form, tag) and self.is_neutral_insertion(word, tag, word)
         if (form, pos) in self.entries:
             return self.is_neutral_insertion(word, tag, word)
-        if tag not in _ENDINGS or (pos != "adv" and (len(form) == 1 or form in CLOSED_CLASS)):
+        if tag not in _ENDINGS_OF_TAG or (
+            pos != "adv" and (len(form) == 1 or form in CLOSED_CLASS)
+        ):
             return False
-        fits = form.endswith(_ENDINGS[tag]) or form not in self._forms
+        fits = form.endswith(_ENDINGS_OF_TAG[tag]) or form not in self._forms
         return fits and not is_polarity_shifter(form)
 
     @functools.cached_property
@@ -236,7 +241,7 @@ class Lexicon:
 
 
 def fitting_words(words: tuple[str, ...], tag: str, lexicon: Lexicon) -> frozenset[str]:
-    """The words that may be inserted with a tag, see `Lexicon.may_fit`."""
+    """The words that may be neutral insertions with a tag; see `Lexicon.may_fit`."""
     return frozenset(word for word in words if lexicon.may_fit(word, tag))
 
 
@@ -252,7 +257,7 @@ def is_polarity_shifter(word: str) -> bool:
 
 
 def is_negator(word: str) -> bool:
-    """Whether a word negates what it stands with: *not*, *isn't*, *zero*."""
+    """Whether a word negates the words around it: *not*, *isn't*, *zero*."""
     word = _normalise(word)
     return word in _ALL_NEGATORS or word.endswith("n't")
 
@@ -268,7 +273,7 @@ def _normalise(word: str) -> str:
 
 
 @functools.cache
-def vader() -> Score:
+def vader() -> Scorer:
     """VADER's compound score of a text, between -1 and 1."""
     from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
@@ -276,7 +281,7 @@ def vader() -> Score:
     return lambda text: float(analyzer.polarity_scores(text)["compound"])
 
 
-def textblob() -> Score:
+def textblob() -> Scorer:
     """TextBlob's polarity of a text, between -1 and 1."""
     # A TextBlob would make a class for every answer.
     from textblob.en import polarity
@@ -289,13 +294,13 @@ Scores = Callable[[Iterable[str]], list[tuple[float, ...]]]
 
 
 def scores(texts: Iterable[str]) -> list[tuple[float, ...]]:
-    """For each text, its sentiment by each of `SCORERS`."""
+    """The sentiment scores of each text, one by each of `SCORERS`."""
     return [tuple(score()(text) for score in SCORERS) for text in texts]
 
 
-def distance(first: Sequence[float], second: Sequence[float]) -> float:
-    """The mean difference of two texts' `scores`, from 0 to 2."""
-    return fmean(abs(right - left) for left, right in zip(first, second, strict=True))
+def distance(first_scores: Sequence[float], second_scores: Sequence[float]) -> float:
+    """The mean absolute difference of the `scores` of two texts, from 0 to 2."""
+    return fmean(abs(right - left) for left, right in zip(first_scores, second_scores, strict=True))
 
 
 def subjectivity(text: str) -> float:

@@ -17,7 +17,7 @@ _INVISIBLE = re.compile(
     "[\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f]|(?<![^\\x00-\\x7f])\u200d|\u200d(?![^\\x00-\\x7f])"
 )
-_PLAIN_PUNCTUATION = {0x85: "... ", 0x91: "'", 0x92: "'", 0x93: '"', 0x94: '"'}
+_WINDOWS_1252_PUNCTUATION = {0x85: "... ", 0x91: "'", 0x92: "'", 0x93: '"', 0x94: '"'}
 
 
 def natural(text: str) -> str:
@@ -35,24 +35,26 @@ def fix_control_characters(text: str) -> str:
     """Replace control characters that were punctuation in Windows-1252 before a wrong decoding."""
     if text.isascii():
         return text
-    return ftfy.fixes.fix_c1_controls(text.translate(_PLAIN_PUNCTUATION))
+    return ftfy.fixes.fix_c1_controls(text.translate(_WINDOWS_1252_PUNCTUATION))
 
 
-def restored(text: str) -> str:
-    """`detokenise`, with capitals if the text has none."""
+def restore_text(text: str) -> str:
+    """Detokenise a text, and give it capitals if it has none."""
     text = detokenise(text)
     return sentence_case(text) if text.islower() else capitalise_first(text)
 
 
-def all_restored(texts: Sequence[str]) -> list[str]:
-    """`restored` of each text; results are cached, since a corpus is read again and again."""
-    rules = f"natural text {source_fingerprint('s2lct.builder.language')} {predicting_versions()}"
+def restore_texts(texts: Sequence[str]) -> list[str]:
+    """Restore each text; results are cached, since a corpus is read again and again."""
+    dependencies = (
+        f"natural text {source_fingerprint('s2lct.builder.language')} {predicting_versions()}"
+    )
 
     def restore(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        yield from ((text, restored(text).encode()) for text in missing)
+        yield from ((text, restore_text(text).encode()) for text in missing)
 
     with Cache() as cache:
-        cached = predictions(cache, rules, texts, restore, batch_size=len(texts))
+        cached = predictions(cache, dependencies, texts, restore, batch_size=len(texts))
     return [cached[text].decode() for text in texts]
 
 
@@ -67,14 +69,14 @@ _FIRST_PERSON = re.compile(r"(?<![\w.’*&/-])(?<!\w')i(?=$|[\s,;:!?)\]\"]|\.|'(
 def sentence_case(text: str) -> str:
     """Give a lower-cased text the capitals that need no knowledge of names.
 
-    They begin sentences, initials (*U.S.*) and names behind *Mr.*, and are the pronoun *I*.
+    These are the capitals of sentences, initials (*U.S.*), names behind *Mr.*, and the pronoun *I*.
     """
     text = _INITIALS.sub(
         lambda match: match[0].replace(" ", "").upper() + " " * match[0].endswith(" "), text
     )
     text = _FIRST_PERSON.sub("I", text)
     text = _TITLE.sub(lambda match: match[0].title(), text)
-    if _SENTENCE_END.search(text):  # in most texts one ends only where they end
+    if _SENTENCE_END.search(text):  # most texts have one sentence
         text = _SENTENCE_START.sub(_start_sentence, text)
     return capitalise_first(text)
 
@@ -82,9 +84,11 @@ def sentence_case(text: str) -> str:
 def _start_sentence(match: re.Match[str]) -> str:
     """Capitalise the letter behind a full stop, unless that ends an abbreviation."""
     word, end, closing, gap, letter = match.groups()
-    abbreviated = end == "." and (word.lower() in _ABBREVIATIONS or "." in word or len(word) == 1)
+    is_abbreviation = end == "." and (
+        word.lower() in _ABBREVIATIONS or "." in word or len(word) == 1
+    )
     goes_on = end != "." and closing
-    return word + end + closing + gap + (letter if abbreviated or goes_on else letter.upper())
+    return word + end + closing + gap + (letter if is_abbreviation or goes_on else letter.upper())
 
 
 def capitalise_first(text: str) -> str:

@@ -1,9 +1,9 @@
 """Grammatical operations on a parsed sentence, such as negating it or asking it as a question.
 
-A template of a capability file names them behind a slot: ``{P|negate}``. Several are carried out
-from left to right: ``{P|backshift|clause}``. A reply stands for a sentence that the template has
+A template of a capability file names operations behind a slot: ``{P|negate}``. Several are carried
+out from left to right: ``{P|backshift|clause}``. A reply answers a sentence that the template has
 elsewhere: ``{N|denial}`` is *it isn't*. Each operation uses a sentence's words, tags and tree
-alone; where the tree does not show that the result is sound English, it does not apply.
+alone. It does not apply where the tree does not show that the result is sound English.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class Draft:
 
     Attributes:
         sentence: the sentence before any operation.
-        forms: for each token of it, what is written in its place.
+        forms: the written form of each of its tokens.
         order: the numbers of the tokens that are written, in the order of the new text.
-        ending: what is written behind the last of them.
+        ending: the text behind the last token.
     """
 
     sentence: ParsedSentence
@@ -64,12 +64,12 @@ class Draft:
     ending: str = ""
 
     def with_forms(self, changes: Mapping[int, str]) -> Draft:
-        """The draft with other forms for some token numbers."""
+        """The draft with new forms of some tokens, by token number."""
         forms = tuple(changes.get(number, form) for number, form in enumerate(self.forms))
         return replace(self, forms=forms)
 
     def render(self) -> tuple[str, dict[int, int]]:
-        """The text, and for each token number the character of it at which the token starts."""
+        """The new text, and by token number the index of the character at which a token starts."""
         tokens = self.sentence.tokens
         text = ""
         starts: dict[int, int] = {}
@@ -91,11 +91,11 @@ def apply_operations(
     """Carry out operations, or a reply, on a sentence.
 
     Args:
-        sentence: its words and tree.
+        sentence: the sentence with its tokens and tree.
         names: keys of `OPERATIONS` in the order in which they are carried out, or one of `REPLIES`.
 
     Returns:
-        The new text, and for each token number the character of it at which the token starts.
+        The new text, and by token number the index of the character at which a token starts.
 
     Raises:
         NotApplicableError: an operation does not apply; the message says why.
@@ -110,15 +110,15 @@ def apply_operations(
 
 
 class _MainClause(NamedTuple):
-    """A main clause; ``finite`` is the token number of its finite verb."""
+    """A main clause; ``verb`` is the token number of its finite verb."""
 
     subject: Node
     predicate: Node
-    finite: int
+    verb: int
 
 
 def _main_clause(draft: Draft) -> _MainClause:
-    """The only main clause of a sentence, if changing its verb changes all that is said."""
+    """The only main clause of a sentence, if changing its verb changes the whole statement."""
     tree = draft.sentence.tree
     tokens = draft.sentence.tokens
     labels = [label for label in tree.child_labels if label not in (".", "''", "``")]
@@ -145,8 +145,8 @@ def _main_clause(draft: Draft) -> _MainClause:
 
 def _check_is_simple(verb_phrase: Node) -> None:
     """Refuse a verb phrase with coordinated parts or with a clause in it."""
-    for place, child in enumerate(verb_phrase.children):
-        follows_comma = place > 0 and verb_phrase.children[place - 1].label == ","
+    for index, child in enumerate(verb_phrase.children):
+        follows_comma = index > 0 and verb_phrase.children[index - 1].label == ","
         if child.label in ("CC", ":") or (follows_comma and child.label != "NP"):
             raise NotApplicableError("its predicate has several parts")
         has_subject = child.label == "S" and child.children[0].label == "NP"
@@ -163,14 +163,14 @@ def _is_auxiliary(draft: Draft, clause: _MainClause) -> bool:
 
     *Have* is an auxiliary before a participle alone.
     """
-    token = draft.sentence.tokens[clause.finite]
+    token = draft.sentence.tokens[clause.verb]
     lemma = verb_lemma(token)
     if token.tag == "MD" or lemma == "be":
         return True
-    inner = [child for child in clause.predicate.children if child.label == "VP"]
-    if lemma == "have" and inner:
-        return draft.sentence.tokens[inner[0].start].tag in ("VBN", "RB", "VBD")
-    return lemma == "do" and bool(inner)
+    verb_phrases = [child for child in clause.predicate.children if child.label == "VP"]
+    if lemma == "have" and verb_phrases:
+        return draft.sentence.tokens[verb_phrases[0].start].tag in ("VBN", "RB", "VBD")
+    return lemma == "do" and bool(verb_phrases)
 
 
 def _form_of_do(token: Token) -> str:
@@ -181,7 +181,7 @@ def _form_of_do(token: Token) -> str:
 def _full_form(form: str) -> str:
     """A verb in lower case without contraction: *is* for *'s*.
 
-    *'d* may be of *had* or of *would*, and is refused.
+    *'d* is refused: it may stand for *had* or *would*.
     """
     lower = form.lower().replace("’", "'")
     if lower == "'d":
@@ -199,25 +199,25 @@ def _refuse_unclear_contraction(draft: Draft, number: int) -> None:
 def negate(draft: Draft, *, contracted: bool = True) -> Draft:
     """Negate the main clause, contracted (*isn't*, *can't*) or fully (*is not*, *cannot*)."""
     clause = _main_clause(draft)
-    token, *following = draft.sentence.tokens[clause.finite : clause.finite + 2]
+    token, *following = draft.sentence.tokens[clause.verb : clause.verb + 2]
     if any(adverb.tag in ADVERBS for adverb in following) or _has_adverb_before_verb(draft):
         raise NotApplicableError("an adverb stands where the negation goes")
-    form = draft.forms[clause.finite]
+    form = draft.forms[clause.verb]
     if not _is_auxiliary(draft, clause):
         do = _form_of_do(token)
         negation = f"{do}n't" if contracted else f"{do} not"
-        return draft.with_forms({clause.finite: f"{negation} {verb_lemma(token)}"})
+        return draft.with_forms({clause.verb: f"{negation} {verb_lemma(token)}"})
     if form in _CONTRACTIONS:
         if form[1:] == "d":
             raise NotApplicableError("its verb is shortened to 'd")
-        return draft.with_forms({clause.finite: f"{form} not"})
+        return draft.with_forms({clause.verb: f"{form} not"})
     if not contracted or form.lower() in _WITHOUT_NEGATIVE_CONTRACTION:
-        return draft.with_forms({clause.finite: "cannot" if form == "can" else f"{form} not"})
-    return draft.with_forms({clause.finite: _IRREGULAR_NEGATIONS.get(form, f"{form}n't")})
+        return draft.with_forms({clause.verb: "cannot" if form == "can" else f"{form} not"})
+    return draft.with_forms({clause.verb: _IRREGULAR_NEGATIONS.get(form, f"{form}n't")})
 
 
 def clause(draft: Draft) -> Draft:
-    """Make it a clause within a sentence: *The film is dull.* → *the film is dull*."""
+    """Make a sentence a clause of another one: *The film is dull.* → *the film is dull*."""
     labels = draft.sentence.tree.child_labels
     if draft.sentence.tree.label != "S" or labels[:1] != ("NP",) or "VP" not in labels:
         raise NotApplicableError("it does not begin with the subject of its one main clause")
@@ -293,39 +293,41 @@ def _past_form(token: Token, form: str) -> str:
 
 
 def question(draft: Draft) -> Draft:
-    """Ask whether it is so: *The film is dull.* → *Is the film dull?*."""
+    """Turn a statement into a question: *The film is dull.* → *Is the film dull?*."""
     clause = _main_clause(draft)
-    token = draft.sentence.tokens[clause.finite]
+    token = draft.sentence.tokens[clause.verb]
     if _has_adverb_before_verb(draft):
         raise NotApplicableError("an adverb stands before its verb")
-    _refuse_unclear_contraction(draft, clause.finite)
-    bare = _without_capital_and_stop(draft)
+    _refuse_unclear_contraction(draft, clause.verb)
+    inner_draft = _without_capital_and_stop(draft)
     if _is_auxiliary(draft, clause):
-        verb = _full_form(bare.forms[clause.finite]).capitalize()
-        rest = tuple(number for number in bare.order if number != clause.finite)
-        asked = bare.with_forms({clause.finite: verb})
-        return replace(asked, order=(clause.finite, *rest), ending="?")
-    first = bare.order[0]
+        verb = _full_form(inner_draft.forms[clause.verb]).capitalize()
+        rest = tuple(number for number in inner_draft.order if number != clause.verb)
+        question_draft = inner_draft.with_forms({clause.verb: verb})
+        return replace(question_draft, order=(clause.verb, *rest), ending="?")
+    first = inner_draft.order[0]
     do = _form_of_do(token).capitalize()
-    asked = bare.with_forms({clause.finite: verb_lemma(token), first: f"{do} {bare.forms[first]}"})
-    return replace(asked, ending="?")
+    question_draft = inner_draft.with_forms(
+        {clause.verb: verb_lemma(token), first: f"{do} {inner_draft.forms[first]}"}
+    )
+    return replace(question_draft, ending="?")
 
 
 def infinitive(draft: Draft) -> Draft:
-    """Say it as what somebody expects: *The film is dull.* → *the film to be dull*."""
+    """Make a clause for *I expected …*: *The film is dull.* → *the film to be dull*."""
     clause = _main_clause(draft)
-    token = draft.sentence.tokens[clause.finite]
+    token = draft.sentence.tokens[clause.verb]
     if token.tag == "MD" or _has_adverb_before_verb(draft):
         raise NotApplicableError("its verb has no infinitive")
-    _refuse_unclear_contraction(draft, clause.finite)
-    bare = _without_capital_and_stop(draft)
+    _refuse_unclear_contraction(draft, clause.verb)
+    inner_draft = _without_capital_and_stop(draft)
     verb = f"to {verb_lemma(token)}"
-    changes = {clause.finite: f" {verb}" if draft.forms[clause.finite] in _CONTRACTIONS else verb}
+    changes = {clause.verb: f" {verb}" if draft.forms[clause.verb] in _CONTRACTIONS else verb}
     subject = clause.subject
     if subject.end - subject.start == 1:
-        word = bare.forms[subject.start]
+        word = inner_draft.forms[subject.start]
         changes[subject.start] = _OBJECT_FORMS.get(word.lower(), word)
-    return bare.with_forms(changes)
+    return inner_draft.with_forms(changes)
 
 
 OPERATIONS: Mapping[str, Operation] = {
@@ -337,18 +339,18 @@ OPERATIONS: Mapping[str, Operation] = {
     "backshift": backshift,
     "infinitive": infinitive,
 }
-"""What a template may do to a slot's sentence, by the name behind the slot."""
+"""Operations on a slot's sentence, by the name that a template has behind the slot."""
 VERB_OPERATIONS = frozenset({"negate", "negate fully", "question", "backshift", "infinitive"})
 """Operations that change the finite verb; a slot may have one of them."""
 
 
 def reply(draft: Draft, *, denies: bool, past: bool) -> Draft:
-    """Deny or confirm it in two words: *it isn't*, *they did*."""
+    """Deny or confirm a sentence in two words: *it isn't*, *they did*."""
     clause = _main_clause(draft)
-    _refuse_unclear_contraction(draft, clause.finite)
+    _refuse_unclear_contraction(draft, clause.verb)
     tokens = draft.sentence.tokens
     pronoun = _pronoun_for(tokens, clause.subject)
-    token = tokens[clause.finite]
+    token = tokens[clause.verb]
     if not _is_auxiliary(draft, clause):
         verb = "did" if past else _form_of_do(token)
     else:
@@ -382,7 +384,7 @@ def _pronoun_for(tokens: tuple[Token, ...], subject: Node) -> str:
 
 
 def _head(tokens: tuple[Token, ...], noun_phrase: Node) -> Token:
-    """The head of a noun phrase, *plot* in *the dull plot of it*; of several joined, a plural."""
+    """The head of a noun phrase: *plot* in *the dull plot of it*; a plural if nouns are joined."""
     node = noun_phrase
     while "NP" in node.child_labels:
         if "CC" in node.child_labels:
@@ -398,4 +400,4 @@ REPLIES: Mapping[str, Operation] = {
     "assent": partial(reply, denies=False, past=False),
     "past assent": partial(reply, denies=False, past=True),
 }
-"""What replies to a sentence that the template has elsewhere, by the name behind the slot."""
+"""Replies to a sentence that the template has elsewhere, by the name behind the slot."""

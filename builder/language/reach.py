@@ -1,4 +1,7 @@
-"""How a template's wording meets a sentence: what a denial takes back, what *it* refers to."""
+"""Whether a template suits a sentence.
+
+A denial in the template must take back every opinion, and its *it* must refer to a thing.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ _REFERRING_IT = re.compile(
 )
 """*It* that refers to a thing, unlike that of *it isn't true that* or of *no, it isn't*."""
 _CACHED_SENTENCES = 16_384
-"""A sentence is asked about in every wording that denies it."""
+"""The number of answers kept, as every wording that denies a sentence asks about it."""
 _FIELD = re.compile(r"\{[^}]*\}")
 
 
@@ -39,7 +42,7 @@ def denial_reaches_opinions(
     - within a comparison: *not as sorry a mess as its sequel*.
 
     Args:
-        sentence: what is denied.
+        sentence: the denied sentence.
         lexicon: says which words are opinions.
         count_degree_denials: if False, denials of degree do not count: *it doesn't work
             perfectly* may still be praise.
@@ -55,14 +58,14 @@ def denial_reaches_opinions(
         for node in subject.nodes()
     }
     for phrase in sentence.tree.nodes():
-        first = tokens[phrase.start]
-        survives = (
-            first.text.lower() in DEFINITE_WORDS
-            or first.tag == "PRP$"
+        first_token = tokens[phrase.start]
+        may_be_out_of_reach = (
+            first_token.text.lower() in DEFINITE_WORDS
+            or first_token.tag == "PRP$"
             or phrase.child_labels[:1] == ("NP",)  # "Demme's loose approach"
             or (phrase.start, phrase.end) in in_subjects
         )
-        if phrase.label == "NP" and survives:
+        if phrase.label == "NP" and may_be_out_of_reach:
             nouns = (child.start for child in phrase.children if child.label[:2] == "NN")
             last_noun = max(nouns, default=-1)
             modifiers = [
@@ -76,10 +79,10 @@ def denial_reaches_opinions(
                 for number in range(modifier.start, modifier.end)
             ):
                 return False
-    places_of_as = [number for number, token in enumerate(tokens) if token.text.lower() == "as"]
+    numbers_of_as = [number for number, token in enumerate(tokens) if token.text.lower() == "as"]
     return not any(
         _is_laden(tokens[number], lexicon)
-        for first_as, second_as in pairwise(places_of_as)
+        for first_as, second_as in pairwise(numbers_of_as)
         for number in range(first_as + 1, second_as)
     )
 
@@ -87,16 +90,16 @@ def denial_reaches_opinions(
 def _opinion_is_of_degree(sentence: ParsedSentence, lexicon: Lexicon) -> bool:
     """Whether denying a sentence may deny no more than how good or bad something is.
 
-    So it is where an adverb in *-ly* is the only opinion, *it works perfectly*, or says how far a
-    quality goes, *amazingly clear*.
+    This is so where an adverb in *-ly* is the only opinion, *it works perfectly*, or modifies a
+    quality, *amazingly clear*.
     """
     laden = [token for token in sentence.tokens if _is_laden(token, lexicon)]
     adverbs = [token for token in laden if token.tag == "RB" and token.text.endswith("ly")]
-    qualifies = any(
+    modifies_quality = any(
         left in adverbs and right.tag[:2] in ("JJ", "RB")
         for left, right in pairwise(sentence.tokens)
     )
-    return qualifies or (bool(adverbs) and adverbs == laden)
+    return modifies_quality or (bool(adverbs) and adverbs == laden)
 
 
 def _is_laden(token: Token, lexicon: Lexicon) -> bool:
@@ -109,7 +112,7 @@ def is_negative(wording: str) -> bool:
 
 
 def pronoun_has_referent(wording: str, sentence: ParsedSentence) -> bool:
-    """Whether a wording has no pronoun, or the sentence says what the pronoun refers to.
+    """Whether a wording has no *it*, or the sentence has a referent for it.
 
     *I thought that {P}. Now I love it.* needs a sentence about a thing, such as *The script is
     dull.*, or one that says *it* or *this* itself.

@@ -97,40 +97,40 @@ _PRONOUNS = words("it he she that there here what who where this how")
 
 def _join_hyphens(tokens: list[str]) -> list[str]:
     """Join compounds whose hyphen is a token, *well - made*; a dash stays alone."""
-    joined: list[str] = []
+    joined_tokens: list[str] = []
     joins_next = False
-    for token, following, after_that in zip(
+    for token, following, second_following in zip(
         tokens, [*tokens[1:], ""], [*tokens[2:], "", ""], strict=False
     ):
-        previous = joined[-1] if joined else ""
+        previous = joined_tokens[-1] if joined_tokens else ""
         if joins_next:
-            joined[-1] += token
+            joined_tokens[-1] += token
             joins_next = _is_cut(token, following)
         elif token == "-" and following == "--":
             continue
         elif token == "-" and previous and following:
-            if _is_suspended(joined, following, after_that):
-                joined[-1] += "-"
-            elif _is_compound(joined, following, after_that):
-                if len(joined) > 1 and _is_clitic(previous):
-                    joined[-2:] = [joined[-2] + previous]
+            if _is_suspended(joined_tokens, following, second_following):
+                joined_tokens[-1] += "-"
+            elif _is_compound(joined_tokens, following, second_following):
+                if len(joined_tokens) > 1 and _is_clitic(previous):
+                    joined_tokens[-2:] = [joined_tokens[-2] + previous]
                 if previous in _CLOSING_QUOTES:
-                    joined.append(f"{_JOIN}-")
+                    joined_tokens.append(f"{_JOIN}-")
                 else:
-                    joined[-1] += "-"
+                    joined_tokens[-1] += "-"
                 joins_next = True
             else:
-                joined.append(token)
+                joined_tokens.append(token)
         elif (
             previous
             and re.match(r"-[^\W\d_]", token)
             and (re.search(r"[a-z]-\S+$|\bvs\.$", previous) or re.match(r"-\w+-\w", token))
         ):
-            joined[-1] += token
+            joined_tokens[-1] += token
         else:
-            joined.append(token)
+            joined_tokens.append(token)
             joins_next = _is_cut(token, following)
-    return joined
+    return joined_tokens
 
 
 def _is_clitic(token: str) -> bool:
@@ -146,18 +146,22 @@ def _is_cut(token: str, following: str) -> bool:
     )
 
 
-def _is_suspended(before: Sequence[str], following: str, after_that: str) -> bool:
+def _is_suspended(tokens_before: Sequence[str], following: str, second_following: str) -> bool:
     """Whether a hyphen ends a word whose second part comes later: *pre - and post-war*."""
-    in_list = len(before) > 2 and before[-2] == "," and before[-3].endswith("-")
+    in_list = (
+        len(tokens_before) > 2 and tokens_before[-2] == "," and tokens_before[-3].endswith("-")
+    )
     return (
-        following == "," or in_list or (following in ("and", "or", "to") and "-" in after_that[1:])
+        following == ","
+        or in_list
+        or (following in ("and", "or", "to") and "-" in second_following[1:])
     )
 
 
-def _is_compound(before: Sequence[str], following: str, after_that: str) -> bool:
-    """Whether a hyphen between the tokens ``before`` and ``following`` is that of a compound."""
-    previous = before[-1]
-    head = before[-2] if len(before) > 1 else ""
+def _is_compound(tokens_before: Sequence[str], following: str, second_following: str) -> bool:
+    """Whether a hyphen behind ``tokens_before`` and before ``following`` belongs to a compound."""
+    previous = tokens_before[-1]
+    head = tokens_before[-2] if len(tokens_before) > 1 else ""
     word = head if _is_clitic(previous) else previous
     if not re.match(r"[\w'&]", following) or not re.search(r"[\w&'\"]$", previous):
         return False
@@ -167,7 +171,7 @@ def _is_compound(before: Sequence[str], following: str, after_that: str) -> bool
         "'em" in (previous, following)
         or previous.endswith(("-'em", "-&"))
         or following == "&"
-        or (following == "and" and after_that == "-")
+        or (following == "and" and second_following == "-")
         or re.match(r"[a-z]+-\w", word)
         or re.match(r"[a-z]+-\w", following)
         or previous.lower() in _COMPOUND_HEADS
@@ -181,106 +185,108 @@ def _is_compound(before: Sequence[str], following: str, after_that: str) -> bool
 
 def _resolve_double_quotes(tokens: Sequence[str]) -> list[str]:
     """Mark opening and closing double quotes; drop those without partner."""
-    resolved: list[str] = []
-    opened: list[int] = []
-    attached_open = False  # a quote within a token was opened
+    new_tokens: list[str] = []
+    open_positions: list[int] = []
+    has_attached_open = False  # a quote within a token was opened
     for index, token in enumerate(tokens):
-        later = tokens[index + 1 :]
+        later_tokens = tokens[index + 1 :]
         if token not in ("``", "''", '"'):
-            attached_open ^= token.count('"') % 2 == 1
-            resolved.append(token)
-        elif (token == "``" and later.count("''") > len(opened)) or (
-            token == "''" and index and later and tokens[index - 1] in ("(", "[")
+            has_attached_open ^= token.count('"') % 2 == 1
+            new_tokens.append(token)
+        elif (token == "``" and later_tokens.count("''") > len(open_positions)) or (
+            token == "''" and index and later_tokens and tokens[index - 1] in ("(", "[")
         ):
-            opened.append(len(resolved))
-            resolved.append(_OPEN_DOUBLE)
-        elif opened or attached_open:
-            resolved.append(_CLOSE_DOUBLE)
-            if opened:
-                opened.pop()
+            open_positions.append(len(new_tokens))
+            new_tokens.append(_OPEN_DOUBLE)
+        elif open_positions or has_attached_open:
+            new_tokens.append(_CLOSE_DOUBLE)
+            if open_positions:
+                open_positions.pop()
             else:
-                attached_open = False
+                has_attached_open = False
         elif token != "``" and index and tokens[index - 1][-1].isdigit():
-            resolved.append(_CLOSE_DOUBLE)
-        elif any(partner in ("``", "''") or '"' in partner for partner in later):
-            opened.append(len(resolved))
-            resolved.append(_OPEN_DOUBLE)
-    for position in reversed(opened):
-        del resolved[position]
-    return resolved
+            new_tokens.append(_CLOSE_DOUBLE)
+        elif any(partner in ("``", "''") or '"' in partner for partner in later_tokens):
+            open_positions.append(len(new_tokens))
+            new_tokens.append(_OPEN_DOUBLE)
+    for position in reversed(open_positions):
+        del new_tokens[position]
+    return new_tokens
 
 
 def _resolve_single_quotes(tokens: Sequence[str]) -> list[str]:
     """Tell single quotes from apostrophes and mark both; drop quotes without partner."""
-    resolved: list[str] = []
-    opened = False
+    new_tokens: list[str] = []
+    is_open = False
     for index, token in enumerate(tokens):
         previous = tokens[index - 1] if index else ""
         following = tokens[index + 1] if index + 1 < len(tokens) else ""
         if token not in ("'", "`"):
-            opened = _opened_after(token, opened, tokens[index + 1 :])
+            is_open = _is_open_after(token, is_open, tokens[index + 1 :])
             if token.startswith(("'", "`")) and token.lower() not in _CLITICS:
                 token = _APOSTROPHE + token[1:]
-            resolved.append(token)
+            new_tokens.append(token)
             continue
-        later = tokens[index + 1 :]
-        if _is_elision(token, following, later):
-            resolved.append(_OPEN_SINGLE)
+        later_tokens = tokens[index + 1 :]
+        if _is_elision(token, following, later_tokens):
+            new_tokens.append(_OPEN_SINGLE)
         elif _is_inside_word(token, previous, following):
-            resolved.append(_INNER_APOSTROPHE)
+            new_tokens.append(_INNER_APOSTROPHE)
         elif token == "`":
-            if _closes_later(later):
-                resolved.append(_OPEN_SINGLE)
-                opened = True
+            if _closes_later(later_tokens):
+                new_tokens.append(_OPEN_SINGLE)
+                is_open = True
             elif index and not following[:1].isupper():
-                resolved.append(_OPEN_SINGLE)
-        elif opened:
-            resolved.append(_CLOSE_SINGLE)
+                new_tokens.append(_OPEN_SINGLE)
+        elif is_open:
+            new_tokens.append(_CLOSE_SINGLE)
             possessive = _ends_in_s(previous) and following not in _CLOSING_PUNCTUATION
-            opened = possessive and _closes_later(later)
+            is_open = possessive and _closes_later(later_tokens)
         elif _ends_in_s(previous) or re.search(r"(?i)[a-z]in$|^(lil|ole?|passe)$", previous):
-            resolved.append(_CLOSE_SINGLE)
-        elif re.match(r"[\w(\[.]|" + _OPEN_DOUBLE, following) and _closes_later(later, sure=True):
-            resolved.append(_OPEN_SINGLE)
-            opened = True
-    return resolved
+            new_tokens.append(_CLOSE_SINGLE)
+        elif re.match(r"[\w(\[.]|" + _OPEN_DOUBLE, following) and _closes_later(
+            later_tokens, skip_plurals=True
+        ):
+            new_tokens.append(_OPEN_SINGLE)
+            is_open = True
+    return new_tokens
 
 
-def _opened_after(token: str, opened: bool, later: Sequence[str]) -> bool:
+def _is_open_after(token: str, is_open: bool, later_tokens: Sequence[str]) -> bool:
     """Whether a single quote is open behind a token, which may have quotes in it."""
     if token.startswith("'") and len(token) > 1 and token.lower() not in _CLITICS:
-        bare = token[1:].lower()
-        if bare not in _ELISIONS and not _DECADE.match(bare):
-            opened = True
-    if token.endswith("'") and len(token) > 1 and opened:
-        opened = token.endswith("s'") and _closes_later(later)
-    return opened
+        word = token[1:].lower()
+        if word not in _ELISIONS and not _DECADE.match(word):
+            is_open = True
+    if token.endswith("'") and len(token) > 1 and is_open:
+        is_open = token.endswith("s'") and _closes_later(later_tokens)
+    return is_open
 
 
-def _closes_later(later: Sequence[str], *, sure: bool = False) -> bool:
+def _closes_later(later_tokens: Sequence[str], *, skip_plurals: bool = False) -> bool:
     """Whether a closing single quote follows before the next opening one.
 
-    If ``sure``, apostrophes that may be a plural's do not count: *the boys ' club*.
+    If ``skip_plurals``, apostrophes that may end a plural do not count: *the boys ' club*.
     """
     previous = ""
-    for position, token in enumerate(later):
+    for position, token in enumerate(later_tokens):
         if token == "`":
             return False
         if token == "'" or (len(token) > 1 and token.endswith("'") and token[-2] != "n"):
             word = previous if token == "'" else token[:-1]
-            following = later[position + 1] if position + 1 < len(later) else ""
+            following = later_tokens[position + 1] if position + 1 < len(later_tokens) else ""
             inside = token == "'" and _is_inside_word(token, previous, following)
-            if not inside and not (sure and _ends_in_s(word)):
+            if not inside and not (skip_plurals and _ends_in_s(word)):
                 return True
         previous = token
     return False
 
 
-def _is_elision(token: str, following: str, later: Sequence[str]) -> bool:
+def _is_elision(token: str, following: str, later_tokens: Sequence[str]) -> bool:
     """Whether an apostrophe stands for letters left out at a word's start: *' em*, *' 70s*."""
-    if following.lower() in _ELISIONS and (token == "'" or not _closes_later(later)):
+    if following.lower() in _ELISIONS and (token == "'" or not _closes_later(later_tokens)):
         return True
-    return bool(_DECADE.fullmatch(following)) and not _closes_later(later, sure=True)
+    return bool(_DECADE.fullmatch(following)) and not _closes_later(later_tokens, skip_plurals=True)
 
 
 def _is_inside_word(token: str, previous: str, following: str) -> bool:
