@@ -83,7 +83,7 @@ class Diversity(Result):
             caption="Self-BLEU: mean BLEU (0 to 100) of a case against all others; lower is more "
             "diverse. Productions: distinct ones above the parts of speech. Range: of the suite a "
             f"95 % bootstrap interval, else of {RANDOM_SAMPLES} random samples of as many cases.",
-            names=2,
+            name_columns=2,
         )
 
     def plot(self, path: Path) -> None:

@@ -46,8 +46,8 @@ _MODULES = {
     "dataset_script.results": ("publish_results",),
     "dataset_script.space": ("publish_leaderboard", "publish_metric"),
 }
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
-__all__ = ["__version__", *_HOME]
+_MODULE_OF_NAME = {name: module for module, names in _MODULES.items() for name in names}
+__all__ = ["__version__", *_MODULE_OF_NAME]
 
 
 def __dir__() -> list[str]:
@@ -55,12 +55,12 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Import a function when it is asked for; the version is written in pyproject.toml alone."""
+    """Import a public function on first use; the version is that of the installed package."""
     from importlib import import_module
     from importlib.metadata import version
 
     if name == "__version__":
         return version("s2lct")
-    if name not in _HOME:
+    if name not in _MODULE_OF_NAME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULE_OF_NAME[name]}"), name)

@@ -9,7 +9,7 @@ from importlib import import_module
 
 def main() -> None:
     """Entry point of the ``s2lct`` command."""
-    # Records refer to each other in no circle: looking for one would take a sixth of a build.
+    # Records contain no reference cycles: searching for them would take a sixth of a build.
     gc.set_threshold(100_000, 50, 100)
     try:
         import_module("s2lct.cli.main").main()
@@ -17,7 +17,7 @@ def main() -> None:
         print("Interrupted.", file=sys.stderr)
         sys.exit(130)
     finally:
-        gc.freeze()  # nor is there anything to look for in the models when it ends
+        gc.freeze()  # no search for cycles in the models at exit
 
 
 if __name__ == "__main__":

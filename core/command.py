@@ -1,4 +1,4 @@
-"""Commands: functions whose annotations declare the options and what values are valid."""
+"""Commands: functions whose annotations declare their options and the valid values."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ Result = TypeVar("Result")
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 RandomSeed = Annotated[int, Field(ge=0, lt=2**32)]
-"""A seed that every library takes."""
+"""A random seed in the range that every library accepts."""
 
 CLASSES, RUNNING, CASES, WHERE = "What answers mean", "Running", "Which cases", "Where it runs"
+"""Headings for groups of options in the help."""
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda …", rich_help_panel=RUNNING)]
 Capabilities = Annotated[
     list[str],
@@ -61,7 +62,7 @@ def command(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
     signature = inspect.signature(function)
 
     @cache
-    def arguments() -> type[BaseModel]:
+    def argument_model() -> type[BaseModel]:
         hints = get_type_hints(function, include_extras=True)
         fields: dict[str, Any] = {
             name: (hints[name], ... if parameter.default is parameter.empty else parameter.default)
@@ -74,10 +75,10 @@ def command(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         bound = signature.bind(*args, **kwargs)
         try:
-            checked = arguments().model_validate(bound.arguments)
+            checked_arguments = argument_model().model_validate(bound.arguments)
         except ValidationError as error:
             raise option_error(error) from error
-        bound.arguments |= {name: getattr(checked, name) for name in bound.arguments}
+        bound.arguments |= {name: getattr(checked_arguments, name) for name in bound.arguments}
         return function(*bound.args, **bound.kwargs)
 
     return call

@@ -9,26 +9,26 @@ from importlib.util import find_spec
 from s2lct.hub_calls import without_token
 
 MAX_MESSAGE_CHARACTERS = 4_000
-"""Longer messages are cut: a stranger's file may have names of a million characters."""
+"""Longer messages are truncated: a malicious file may hold a name of a million characters."""
 
 
-def _shortened(text: str) -> str:
+def _truncate(text: str) -> str:
     return text if len(text) <= MAX_MESSAGE_CHARACTERS else text[:MAX_MESSAGE_CHARACTERS] + "…"
 
 
 class S2lctError(Exception):
-    """Something that the user can fix; problem and hint are cut, and tokens in them hidden.
+    """An error that the user can fix; its texts are truncated, and tokens in them are hidden.
 
     Attributes:
         problem: what is wrong, naming the file, row or option.
         hint: what to do about it.
-        exit_status: of a command that ends with this error.
+        exit_status: the exit status of a command that ends with this error.
     """
 
     exit_status = 1
 
     def __init__(self, problem: str, hint: str) -> None:
-        self.problem, self.hint = (_shortened(without_token(text)) for text in (problem, hint))
+        self.problem, self.hint = (_truncate(without_token(text)) for text in (problem, hint))
         super().__init__(self.problem, self.hint)  # both are needed to unpickle it
 
     def __str__(self) -> str:
@@ -86,17 +86,17 @@ class MissingPackageError(S2lctError):
 
 
 class S2lctWarning(UserWarning):
-    """Something that a user should know and that stops nothing; long messages are cut."""
+    """A warning to the user, after which the work goes on; long messages are truncated."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(_shortened(message))
+        super().__init__(_truncate(message))
 
 
 _PACKAGE_OF_MODULE = {"sklearn": "scikit-learn"}
 
 
 def extra_of(module: str) -> str | None:
-    """The extra of s2lct that installs a module such as ``matplotlib.pyplot``; None for none."""
+    """The extra of s2lct that installs a module such as ``matplotlib.pyplot``, or None."""
     name = module.partition(".")[0]
     package = re.escape(_PACKAGE_OF_MODULE.get(name, name)).replace("_", "[_-]")
     extra = rf"{package or '-'}\b.*\bextra *== *.(?!dev\b)([\w-]+)"

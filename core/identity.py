@@ -1,4 +1,4 @@
-"""Hashes that name things, and random choices that depend on a seed and the thing alone."""
+"""Hashes as ids and fingerprints, and random numbers that depend only on a seed and a text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PREDICTING_PACKAGES = (
     "transformers",
     "vaderSentiment",
 )
-"""Packages whose version may change a prediction, or how rules change a text."""
+"""Packages whose version may change a prediction, or the effect of a rule on a text."""
 _IGNORED_SUFFIXES = (".pyc", ".safetensors")
 _SEPARATOR = "\x1f"
 
@@ -44,14 +44,14 @@ def content_id(*parts: str) -> str:
     return hashlib.sha256(_SEPARATOR.join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def shuffle_key(seed: int, *parts: str) -> bytes:
-    """A sort key for a random order, which depends on the seed and the parts alone."""
-    return hashlib.sha256(_SEPARATOR.join((str(seed), *parts)).encode()).digest()
+def shuffle_key(random_seed: int, *parts: str) -> bytes:
+    """A sort key for a random order; it depends only on the random seed and the parts."""
+    return hashlib.sha256(_SEPARATOR.join((str(random_seed), *parts)).encode()).digest()
 
 
-def rng_for(seed: int, *parts: str) -> random.Random:
-    """A random generator that depends on the seed and the parts alone."""
-    return random.Random(int.from_bytes(shuffle_key(seed, *parts), "big"))
+def rng_for(random_seed: int, *parts: str) -> random.Random:
+    """A random number generator that depends only on the random seed and the parts."""
+    return random.Random(int.from_bytes(shuffle_key(random_seed, *parts), "big"))
 
 
 SEMANTIC_VERSION = r"^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$"
@@ -86,6 +86,6 @@ def predicting_versions() -> dict[str, str]:
     return versions
 
 
-def package_fingerprint(*others: str) -> str:
-    """`source_fingerprint` of the packages that build suites, and of others."""
-    return source_fingerprint("s2lct", "s2lct.builder", "s2lct.suite", *others)
+def package_fingerprint(*other_packages: str) -> str:
+    """`source_fingerprint` of the packages that build suites and of other packages."""
+    return source_fingerprint("s2lct", "s2lct.builder", "s2lct.suite", *other_packages)

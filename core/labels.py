@@ -1,8 +1,8 @@
-"""The labels of sentiment, and what a written label means.
+"""The labels of sentiment, and the meaning of labels as people write them.
 
-It means the same in corpora, suites, predictions, label maps and the classes of models. Words and
-stars mean what they say. A bare number has a meaning only in a column that holds all of 0, 1 and 2,
-which are `LABELS`, or in one of the `STAR_COLUMNS` that holds 1 to 5 stars.
+A written label has one meaning in corpora, suites, predictions, label maps and classes of models.
+Words and stars are understood anywhere. A bare number has a meaning only in a column that holds all
+of 0, 1 and 2, which are `LABELS`, or in one of the `STAR_COLUMNS` that holds 1 to 5 stars.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from s2lct.plain_text import MAX_SNIPPET_CHARACTERS, listed, plain
 
 LABELS = ("negative", "neutral", "positive")
 NEGATIVE, NEUTRAL, POSITIVE = range(3)
-ENDS = (LABELS[NEGATIVE], LABELS[POSITIVE])
+POLAR_LABELS = (LABELS[NEGATIVE], LABELS[POSITIVE])
 if TYPE_CHECKING:
     Label = str
 else:
     Label = Literal[LABELS]  # what pydantic checks
 
 NEUTRAL_BAND = (1 / 3, 2 / 3)
-"""A model without a neutral class is neutral where p(positive) is strictly between these, as in
+"""A model without a neutral class predicts neutral if p(positive) is strictly between these, as in
 CheckList (Ribeiro et al. 2020, sentiment notebook)."""
-COLUMNS = {
+LABELS_OF_CLASSES = {
     2: (NEGATIVE, POSITIVE),
     3: (NEGATIVE, NEUTRAL, POSITIVE),
     5: (NEGATIVE, NEGATIVE, NEUTRAL, POSITIVE, POSITIVE),
 }
-"""The labels of unnamed classes, by the number of classes."""
+"""The label ids of unnamed classes in their order, by the number of classes."""
 STAR_COLUMNS = ("stars", "star_rating", "rating")
-"""Columns whose numbers are stars, if all are from 1 to 5 and one is 4 or more."""
-_IN_WORDS = re.compile(
+"""Names of columns whose numbers are stars, if all are from 1 to 5 and one is 4 or more."""
+_LABEL_WORDS = re.compile(
     r"(?:(?:very|strong|strongly|extremely|slightly|somewhat) )?"
     r"(?:(negative|neg|bad)|(positive|pos|good))|(neutral|neu)"
 )
@@ -50,20 +50,20 @@ _MISSING_VALUES = ("nan", "NaT", "<NA>")
 """Empty cells of pandas, as text."""
 _MAX_LISTED = 5
 KNOWN_MODELS = {
-    "textattack/bert-base-uncased-SST-2": COLUMNS[2],
-    "textattack/roberta-base-SST-2": COLUMNS[2],
-    "textattack/distilbert-base-uncased-SST-2": COLUMNS[2],
-    "textattack/albert-base-v2-SST-2": COLUMNS[2],
-    "distilbert-base-uncased-finetuned-sst-2-english": COLUMNS[2],
-    "distilbert/distilbert-base-uncased-finetuned-sst-2-english": COLUMNS[2],
-    "cardiffnlp/twitter-roberta-base-sentiment": COLUMNS[3],
+    "textattack/bert-base-uncased-SST-2": LABELS_OF_CLASSES[2],
+    "textattack/roberta-base-SST-2": LABELS_OF_CLASSES[2],
+    "textattack/distilbert-base-uncased-SST-2": LABELS_OF_CLASSES[2],
+    "textattack/albert-base-v2-SST-2": LABELS_OF_CLASSES[2],
+    "distilbert-base-uncased-finetuned-sst-2-english": LABELS_OF_CLASSES[2],
+    "distilbert/distilbert-base-uncased-finetuned-sst-2-english": LABELS_OF_CLASSES[2],
+    "cardiffnlp/twitter-roberta-base-sentiment": LABELS_OF_CLASSES[3],
 }
-"""The meaning of models' classes that only their cards explain."""
+"""The label ids of models' classes, for models whose class names say nothing."""
 
 
-def plain_name(written: str) -> str:
+def plain_name(label: str) -> str:
     """A written label in lower case, with spaces for ``-`` and ``_``."""
-    return re.sub(r"[\s_-]+", " ", written.strip().lower())
+    return re.sub(r"[\s_-]+", " ", label.strip().lower())
 
 
 def written_label(cell: object) -> str:
@@ -75,10 +75,10 @@ def written_label(cell: object) -> str:
     return whole[1] if whole else text
 
 
-def meaning_of(written: str) -> int | None:
+def meaning_of(label: str) -> int | None:
     """The label id of a written label in words or stars; None for any other."""
-    name = plain_name(written) if written.strip()[:1] not in ("-", "+") else ""
-    if match := _IN_WORDS.fullmatch(name):
+    name = plain_name(label) if label.strip()[:1] not in ("-", "+") else ""
+    if match := _LABEL_WORDS.fullmatch(name):
         return (NEGATIVE, POSITIVE, NEUTRAL)[(match.lastindex or 1) - 1]
     if signs := _STAR_SIGNS.fullmatch(name):
         return _label_of_stars(len(signs[1]))
@@ -102,16 +102,16 @@ def meanings_of_labels(
     """The meaning of each label of a column, as a label id; None for labels without a meaning.
 
     Args:
-        labels: all labels of the column, as `written_label` gives them.
-        column: its name; None if they stand in no column, so that numbers have no meaning.
-        label_map: the user's meanings, as `check_label_map` gives them; they take precedence, and
-            numbers that they do not name have no meaning.
+        labels: all labels of the column, from `written_label`.
+        column: its name; None if the labels are from no column, so that numbers have no meaning.
+        label_map: the user's meanings, from `check_label_map`; they take precedence, and numbers
+            that are not in the map have no meaning.
     """
-    mapped = {plain_name(name): LABELS.index(label) for name, label in (label_map or {}).items()}
-    exact = {name: LABELS.index(label) for name, label in (label_map or {}).items()}
+    by_name = {name: LABELS.index(label) for name, label in (label_map or {}).items()}
+    by_plain_name = {plain_name(name): id for name, id in by_name.items()}
     meanings: dict[str, int | None] = {}
     for label in dict.fromkeys(labels):
-        candidates = (exact.get(label), mapped.get(plain_name(label)), meaning_of(label))
+        candidates = (by_name.get(label), by_plain_name.get(plain_name(label)), meaning_of(label))
         meanings[label] = next((id for id in candidates if id is not None), None)
     if column is None or label_map:
         return meanings
@@ -128,7 +128,7 @@ def meanings_of_labels(
 
 
 def read_labels(
-    places: Mapping[str, str],
+    locations: Mapping[str, str],
     column: str | None,
     label_map: Mapping[str, str] | None = None,
     *,
@@ -138,45 +138,45 @@ def read_labels(
     """The meaning of each label of a column; see `meanings_of_labels`.
 
     Args:
-        places: all labels, each with the file and row where it stands first.
-        column: its name; None if they stand in no column.
+        locations: all labels, each with the file and row where it first occurs.
+        column: its name; None if the labels are from no column.
         label_map: the user's meanings.
         error: the class of the error.
         hint: how the user says what labels mean, with ``{}`` for an example of a label map.
 
     Raises:
-        S2lctError: a label has no meaning, or ``label_map`` names none of the labels.
+        S2lctError: a label has no meaning, or no label is in ``label_map``.
     """
-    meanings = meanings_of_labels(places, column, label_map)
-    named = {plain_name(name) for name in label_map or ()}
-    where = f" in column {plain(column, MAX_SNIPPET_CHARACTERS)!r}" if column is not None else ""
-    if named and places and named.isdisjoint(map(plain_name, places)):
+    meanings = meanings_of_labels(locations, column, label_map)
+    mapped_names = {plain_name(name) for name in label_map or ()}
+    scope = "" if column is None else f" in column {plain(column, MAX_SNIPPET_CHARACTERS)!r}"
+    if mapped_names and locations and mapped_names.isdisjoint(map(plain_name, locations)):
         raise error(
-            f"{next(iter(places.values()))}: --label-map names {_listed(label_map or ())}, and no "
-            f"label{where} is called so: {_listed(places)}",
+            f"{next(iter(locations.values()))}: --label-map names {_quoted(label_map or ())}, and "
+            f"no label{scope} is called so: {_quoted(locations)}",
             hint="name the labels as they are written there",
         )
     if unclear := [label for label, meaning in meanings.items() if meaning is None]:
         raise error(
-            f"{places[unclear[0]]}: nothing says what {_listed(unclear)}{where} "
+            f"{locations[unclear[0]]}: nothing says what {_quoted(unclear)}{scope} "
             f"mean{'s' if len(unclear) == 1 else ''}",
             hint=hint.replace("{}", example_map(unclear)),
         )
     return {label: meaning for label, meaning in meanings.items() if meaning is not None}
 
 
-def _listed(labels: Iterable[str]) -> str:
+def _quoted(labels: Iterable[str]) -> str:
     return listed([repr(plain(label, MAX_SNIPPET_CHARACTERS)) for label in labels], _MAX_LISTED)
 
 
 def example_map(labels: Iterable[str]) -> str:
-    """A label map of these labels as the user would write it on the command line."""
+    """An example of a label map for some labels, as written on the command line."""
     distinct = sorted(set(labels))
     if all(map(_NUMBER.fullmatch, distinct)):
         distinct.sort(key=float)
         if distinct in (["0"], ["1"]):
             distinct = ["0", "1"]
-    meanings = COLUMNS.get(len(distinct))
+    meanings = LABELS_OF_CLASSES.get(len(distinct))
     if meanings is None or not all(map(_NUMBER.fullmatch, distinct)):
         return ",".join(
             f"{plain(label, MAX_SNIPPET_CHARACTERS)}={'|'.join(LABELS)}"
@@ -194,13 +194,13 @@ def check_label_map(label_map: str | Mapping[Any, Any] | None) -> dict[str, str]
             ``LABEL_0=negative,LABEL_1=positive`` as on the command line.
 
     Raises:
-        ScoringError: it is no map, is empty, names a label twice or gives one no meaning.
+        ScoringError: it is no map, is empty, or has a label twice or without a meaning.
     """
     if label_map is None:
         return None
     if isinstance(label_map, str):  # a meaning holds no "=", and the name of a class may
-        split = (part.rpartition("=") for part in label_map.split(","))
-        pairs: list[tuple[Any, Any]] = [(name, label) for name, _, label in split]
+        parts = (part.rpartition("=") for part in label_map.split(","))
+        pairs: list[tuple[Any, Any]] = [(name, label) for name, _, label in parts]
     else:
         pairs = [*label_map.items()] if isinstance(label_map, Mapping) else []
     meanings = {written_label(name): meaning_of(str(label)) for name, label in pairs}

@@ -12,45 +12,45 @@ from dataclasses import fields
 from typing import Any
 
 MAX_SNIPPET_CHARACTERS = 60
-"""How much is shown of somebody's text within a sentence."""
+"""The length to which a quoted text is truncated within a sentence."""
 MAX_TEXT_CHARACTERS = 300
-"""How much is shown of somebody's text that stands by itself."""
+"""The length to which a quoted text is truncated that is shown by itself."""
 MAX_LINE_CHARACTERS = 400
-"""How long a line may be that quotes somebody's files."""
+"""The length to which a line is truncated that quotes a file."""
 _MAX_SHOWN_ITEMS = 3
 REPLACEMENT = "�"
 _FORMULA_STARTS = "=+-@＝＋－＠"
-"""Characters that begin a formula in a spreadsheet, in full width, too."""
+"""Characters that begin a formula in a spreadsheet, including their full-width forms."""
 _CELL_ENDS = re.compile(r"""([;\t\r\n][;\s"]*)(.?)""")
-"""Where some spreadsheets begin a new cell, whatever quotation marks say."""
+"""Separators after which some spreadsheets begin a new cell, even within quotation marks."""
 
 
 def plain(text: str, max_characters: int | None = None) -> str:
-    """Text on one line, with `REPLACEMENT` for whatever a terminal would not print.
+    """Text on one line, with `REPLACEMENT` for characters that are not printable.
 
-    That is control characters, escapes, bidirectional overrides and line breaks.
+    These are control characters, escapes, bidirectional overrides and line breaks.
 
     Args:
-        text: from a model, a suite, a server or a file name.
-        max_characters: longer text is cut; None for no limit.
+        text: a text from a model, a suite, a server or a file name.
+        max_characters: the length to which it is truncated; None for no limit.
     """
-    shown = text if max_characters is None else text[: max_characters + 1]
-    shown = "".join(letter if letter.isprintable() else REPLACEMENT for letter in shown)
-    is_cut = max_characters is not None and len(shown) > max_characters
-    return shown[:max_characters] + "…" if is_cut else shown
+    line = text if max_characters is None else text[: max_characters + 1]
+    line = "".join(letter if letter.isprintable() else REPLACEMENT for letter in line)
+    is_truncated = max_characters is not None and len(line) > max_characters
+    return line[:max_characters] + "…" if is_truncated else line
 
 
 def plain_lines(text: str) -> str:
-    """Text as `plain` gives it, with its line breaks and tabs."""
+    """Printable text like that of `plain`, but with its line breaks and tabs."""
     return "".join(
         letter if letter.isprintable() or letter in "\n\t" else REPLACEMENT for letter in text
     )
 
 
 def spreadsheet_cell(value: object) -> object:
-    """A value of a CSV file that no spreadsheet takes for a formula; numbers stay numbers.
+    """A value of a CSV file that no spreadsheet evaluates as a formula; numbers stay numbers.
 
-    An apostrophe, which tells spreadsheets that text follows, is put before each possible formula.
+    An apostrophe, by which spreadsheets recognise text, is put before each possible formula.
     """
     if not isinstance(value, str):
         return value
@@ -105,10 +105,10 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def listed(names: Sequence[str], most: int) -> str:
-    """Names with commas between them; of more than ``most`` the first, and how many more."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+def listed(names: Sequence[str], max_count: int) -> str:
+    """Names joined by commas; those beyond ``max_count`` are only counted: ``a, b and 3 more``."""
+    remainder = f" and {len(names) - max_count:,} more" if len(names) > max_count else ""
+    return ", ".join(names[:max_count]) + remainder
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
@@ -118,6 +118,6 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
         name: what somebody typed.
         names: the names that exist.
     """
-    by_folded = {other.casefold(): other for other in names}
-    similar = difflib.get_close_matches(name.casefold()[:100], by_folded, n=1)
-    return f"did you mean {by_folded[similar[0]]}? " if similar else ""
+    name_of_folded = {known_name.casefold(): known_name for known_name in names}
+    similar = difflib.get_close_matches(name.casefold()[:100], name_of_folded, n=1)
+    return f"did you mean {name_of_folded[similar[0]]}? " if similar else ""

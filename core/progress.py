@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Bar = Callable[..., None]
-"""Called with the number of steps that were done, and ``note=`` to show beside them."""
+"""A function to call with the number of steps just done, and ``note=`` with a text to show."""
 SECONDS_BETWEEN_LINES = 30.0
-"""Of plain output, where nothing can be drawn over."""
+"""The interval of progress lines where output is no terminal."""
 _NEW_BAR: ContextVar[Callable[[str, int | None], Bar] | None] = ContextVar("new_bar", default=None)
 
 
@@ -22,8 +22,8 @@ def bar(name: str, total: int | None) -> Bar:
     """A progress bar, which does nothing outside of the command line.
 
     Args:
-        name: of the work.
-        total: its steps; None if nobody knows.
+        name: the name of the work.
+        total: the number of its steps; None if it is unknown.
     """
     new_bar = _NEW_BAR.get()
     return new_bar(name, total) if new_bar else lambda done, note="": None
@@ -31,9 +31,9 @@ def bar(name: str, total: int | None) -> Bar:
 
 @contextmanager
 def show_bars(console: Console) -> Iterator[None]:
-    """Show bars with counts and the time left on a terminal, a line now and then elsewhere."""
+    """Show bars with counts and the remaining time on a terminal, and lines elsewhere."""
     if not console.file.isatty():
-        with _bars_made_by(lambda name, total: _plain_bar(console, name, total)):
+        with _use_bars(lambda name, total: _plain_bar(console, name, total)):
             yield
         return
     from rich import progress as rich
@@ -53,7 +53,7 @@ def show_bars(console: Console) -> Iterator[None]:
         return lambda done, note="": progress.update(task, advance=done, note=note)
 
     try:
-        with _bars_made_by(new_bar):
+        with _use_bars(new_bar):
             yield
     finally:
         if progress.live.is_started:
@@ -61,20 +61,20 @@ def show_bars(console: Console) -> Iterator[None]:
 
 
 def _plain_bar(console: Console, name: str, total: int | None) -> Bar:
-    steps, of_total, last_line = 0, f" of {total:,}" if total else "", monotonic()
+    steps, total_text, last_line_time = 0, f" of {total:,}" if total else "", monotonic()
 
     def advance(done: int, note: str = "") -> None:
-        nonlocal steps, last_line
+        nonlocal steps, last_line_time
         steps += done
-        if monotonic() - last_line >= SECONDS_BETWEEN_LINES:
-            last_line = monotonic()
-            console.print(f"{name}: {steps:,}{of_total} {note}".rstrip(), soft_wrap=True)
+        if monotonic() - last_line_time >= SECONDS_BETWEEN_LINES:
+            last_line_time = monotonic()
+            console.print(f"{name}: {steps:,}{total_text} {note}".rstrip(), soft_wrap=True)
 
     return advance
 
 
 @contextmanager
-def _bars_made_by(new_bar: Callable[[str, int | None], Bar] | None) -> Iterator[None]:
+def _use_bars(new_bar: Callable[[str, int | None], Bar] | None) -> Iterator[None]:
     token = _NEW_BAR.set(new_bar)
     try:
         yield
@@ -83,5 +83,5 @@ def _bars_made_by(new_bar: Callable[[str, int | None], Bar] | None) -> Iterator[
 
 
 def without_bars() -> AbstractContextManager[None]:
-    """Show no bars meanwhile, for work that consists of many short pieces."""
-    return _bars_made_by(None)
+    """Show no bars within the block, for work that consists of many short steps."""
+    return _use_bars(None)

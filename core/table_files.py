@@ -1,7 +1,7 @@
-"""The one reader of tables that users bring: CSV, JSON and Parquet files, packed with gzip or not.
+"""The reader of all tables that users bring: CSV, JSON and Parquet files, possibly gzipped.
 
-Corpora, suites, predictions and annotations are all read here. A table may come from anybody: its
-size is bounded, and what cannot be read is one error that names the file and the row.
+Corpora, suites, predictions and annotations are all read here. A table may be malicious: its size
+is bounded, and a table that cannot be read raises one error that names the file and the row.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _KIND_OF_SUFFIX: dict[str, TableKind] = {
     "parquet": "parquet",
 }
 LocatedRow = tuple[str, dict[str, Any]]
-"""Where a row stands, such as ``reviews.csv, row 2``, and its cells by column."""
+"""The location of a row, such as ``reviews.csv, row 2``, and its cells by column."""
 _MAX_FILE_BYTES = 512 << 20
 _MAX_UNPACKED_BYTES = 128 << 20
 _MAX_PARQUET_BYTES = 1 << 30
@@ -42,7 +42,7 @@ _LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def table_kind(path: Path) -> TableKind | None:
-    """The kind of table that a file's name says it holds; None if the name does not say it."""
+    """The kind of table that a file has by its name; None if the suffix is unknown."""
     return _KIND_OF_SUFFIX.get(path.name.lower().removesuffix(".gz").rpartition(".")[2])
 
 
@@ -54,11 +54,11 @@ def read_rows(
     Args:
         path: ``csv``: comma, semicolon or tab separate the cells, and the first row names the
             columns; ``jsonl``: a JSON object a line, or one array of objects; ``parquet``.
-        kind: what the file holds; None to go by its name.
+        kind: the kind of table; None to infer it from the file's name.
         error: the class of the error.
 
     Raises:
-        S2lctError: the file cannot be read, or holds something else.
+        S2lctError: the file cannot be read as this kind of table.
     """
     kind = kind or table_kind(path)
     if kind is None:
@@ -74,7 +74,7 @@ def read_rows(
             if len(content) > _MAX_UNPACKED_BYTES:
                 raise ValueError(f"unpacks to more than {_MAX_UNPACKED_BYTES >> 20} MiB")
         rows = {"csv": _csv_rows, "jsonl": _json_rows, "parquet": _parquet_rows}[kind](content)
-        return [(f"{path.name}, {place}", row) for place, row in rows]
+        return [(f"{path.name}, {location}", row) for location, row in rows]
     except FileNotFoundError as fault:
         raise error(f"{path}: there is no such file", hint="check the path") from fault
     except (*_READ_ERRORS, csv.Error, zlib.error) as fault:
@@ -85,13 +85,13 @@ def read_rows(
         ) from fault
 
 
-def _decoded(content: bytes) -> str:
+def _decode(content: bytes) -> str:
     is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     return content.decode("utf-16" if is_utf16 else "utf-8-sig")
 
 
 def _csv_rows(content: bytes) -> Iterator[LocatedRow]:
-    text = _decoded(content)
+    text = _decode(content)
     csv.field_size_limit(_MAX_FILE_BYTES)
     # The header decides: `csv.Sniffer` is misled by the punctuation of reviews.
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
@@ -99,38 +99,38 @@ def _csv_rows(content: bytes) -> Iterator[LocatedRow]:
     header = [name.strip() for name in next(reader, [])]
     if not any(header) or len(set(header)) < len(header):
         raise ValueError("its first row names no columns, or names one of them twice")
-    for number, cells in enumerate(reader, start=2):
+    for row_number, cells in enumerate(reader, start=2):
         if cells and len(cells) != len(header):
-            raise ValueError(f"row {number:,} has {len(cells)} cells, the header {len(header)}")
+            raise ValueError(f"row {row_number:,} has {len(cells)} cells, the header {len(header)}")
         if cells:
-            yield f"row {number:,}", dict(zip(header, cells, strict=True))
+            yield f"row {row_number:,}", dict(zip(header, cells, strict=True))
 
 
 def _json_rows(content: bytes) -> Iterator[LocatedRow]:
-    text = _decoded(content)
+    text = _decode(content)
     values: Iterable[tuple[str, Any]]
     if text.lstrip().startswith("["):
         array = _json_value("the array", text)
         values = ((f"row {number:,}", value) for number, value in enumerate(array, start=1))
     else:
         lines = enumerate(text.split("\n"), start=1)
-        numbered = ((f"line {number:,}", line) for number, line in lines if line.strip())
-        values = ((place, _json_value(place, line)) for place, line in numbered)
-    for place, value in values:
+        located_lines = ((f"line {number:,}", line) for number, line in lines if line.strip())
+        values = ((location, _json_value(location, line)) for location, line in located_lines)
+    for location, value in values:
         if not isinstance(value, dict):
-            raise ValueError(f"{place} is no JSON object")
-        yield place, value
+            raise ValueError(f"{location} is no JSON object")
+        yield location, value
 
 
-def _json_value(place: str, text: str) -> Any:
+def _json_value(location: str, text: str) -> Any:
     try:
         value = json.loads(text, object_pairs_hook=_object_of_distinct_keys)
         if _LONE_SURROGATE.search(text):
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"{place} holds half of a surrogate pair") from error
+        raise ValueError(f"{location} holds half of a surrogate pair") from error
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{place} is no JSON: {error}") from error
+        raise ValueError(f"{location} is no JSON: {error}") from error
     return value
 
 
@@ -179,31 +179,31 @@ def _class_names(metadata: Mapping[bytes, bytes]) -> dict[str, list[str]]:
 def read_parquet(content: bytes, *, shipped: bool = False) -> pa.Table:
     """The table of a Parquet file; a ValueError if it would be too large in memory.
 
-    A text that stands in many rows may be stored once, and missing values take hardly any room. So
-    the decoded size is computed first, except for files ``shipped`` with this package.
+    A text of many rows may be stored only once, and missing values take hardly any space. So the
+    decoded size is computed first, except for files ``shipped`` with this package.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(pa.BufferReader(content))
-    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-    stored_bytes = sum(group.total_byte_size for group in groups)
-    columns = [group.column(number) for group in groups for number in range(group.num_columns)]
-    values = sum(column.num_values for column in columns)
+    row_groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+    stored_bytes = sum(group.total_byte_size for group in row_groups)
+    columns = [group.column(number) for group in row_groups for number in range(group.num_columns)]
+    value_count = sum(column.num_values for column in columns)
     limit = f"{_MAX_PARQUET_BYTES >> 30} GiB"
-    if stored_bytes > _MAX_PARQUET_BYTES or values > _MAX_PARQUET_VALUES:
-        raise ValueError(f"it holds more than {limit}, or {values:,} values")
+    if stored_bytes > _MAX_PARQUET_BYTES or value_count > _MAX_PARQUET_VALUES:
+        raise ValueError(f"it holds more than {limit}, or {value_count:,} values")
     if not shipped and stored_bytes * file.metadata.num_rows > _MAX_PARQUET_BYTES:
-        texts = {c.path_in_schema: None for c in columns if c.physical_type == "BYTE_ARRAY"}
-        coded = pq.ParquetFile(pa.BufferReader(content), read_dictionary=[*texts])
-        chunks = (c for column in coded.read(use_threads=False).columns for c in column.chunks)
+        text_columns = {c.path_in_schema: None for c in columns if c.physical_type == "BYTE_ARRAY"}
+        encoded = pq.ParquetFile(pa.BufferReader(content), read_dictionary=[*text_columns])
+        chunks = (c for column in encoded.read(use_threads=False).columns for c in column.chunks)
         if sum(map(_decoded_bytes, chunks)) > _MAX_PARQUET_BYTES:
             raise ValueError(f"it unfolds to more than {limit}")
     return file.read(use_threads=False)
 
 
 def _decoded_bytes(array: pa.Array) -> int:
-    """The size of an array once its dictionary-encoded texts are written out."""
+    """The size in bytes of an array once its dictionary-encoded texts are decoded."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -218,7 +218,7 @@ def _decoded_bytes(array: pa.Array) -> int:
 
 
 def parse_json_cell(cell: Any) -> Any:
-    """A CSV cell that holds a JSON list or object, as its value; any other cell as it is."""
+    """The value of a CSV cell that holds a JSON list or object; any other cell unchanged."""
     if isinstance(cell, str) and cell[:1] in ("[", "{"):
         try:
             return json.loads(cell)
@@ -228,5 +228,5 @@ def parse_json_cell(cell: Any) -> Any:
 
 
 def is_blank(cell: Any) -> bool:
-    """Whether a cell is empty or holds spaces alone."""
+    """Whether a cell is empty or holds only white space."""
     return cell is None or (isinstance(cell, str) and not cell.strip())

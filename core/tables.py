@@ -1,4 +1,4 @@
-"""Tables of figures: one object for the terminal, HTML pages and CSV files."""
+"""Tables of figures, each to show in a terminal, an HTML page or a CSV file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TERMINAL_STYLES = ("bold", "dim")
 _UNLIMITED_WIDTH = 10_000
 _MAX_HEAD_WIDTH = 20
 _MAX_NAMES_SHARE = 0.45
-"""Share of a terminal's width that names take; longer ones are folded."""
+"""The share of a terminal's width that names may take; longer names are folded."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ class Cell:
 
     Attributes:
         text: the figure as it is shown.
-        small: a line below it, such as an interval; in heads it is shown only on pages.
+        small: a line below the text, such as an interval; in heads it is shown only on pages.
         title: the tooltip on a page.
         kind: CSS classes; ``bold`` and ``dim`` apply to the terminal, too.
         strength: how strongly a page colours the cell, in [0, 1]; None for no colour.
-        value: what a CSV file holds instead of the text; None for the text.
+        value: the value for a CSV file, if it differs from the text; None for the text.
     """
 
     text: str
@@ -45,25 +45,25 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with names on the left and figures on the right, of which no cell is cut.
+    """A table with names on the left and figures on the right, of which no cell is truncated.
 
-    Columns that do not fit into a terminal follow below, beside the names again.
+    Columns that do not fit into a terminal follow below, with the names repeated.
 
     Attributes:
-        columns: the heads.
-        rows: each with one cell a column.
-        title: above the table.
-        caption: below the table.
-        names: the number of columns from the left that hold names.
+        columns: the heads of the columns.
+        rows: the rows, each with one cell per column.
+        title: a line above the table.
+        caption: a text below the table.
+        name_columns: the number of columns on the left that hold names.
     """
 
     columns: Sequence[str | Cell]
     rows: Sequence[Sequence[str | Cell]]
     title: str = ""
     caption: str = ""
-    names: int = 1
+    name_columns: int = 1
 
-    def turned(self) -> Table:
+    def transposed(self) -> Table:
         """The table transposed."""
         lines = [self.columns, *self.rows]
         head, *rows = [list(cells) for cells in zip(*lines, strict=True)]
@@ -84,54 +84,54 @@ class Table:
         )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The table in blocks of columns that fit."""
+        """The table in blocks of columns that fit into the width of the terminal."""
         from rich.text import Text
 
         if self.title:
             yield Text(self.title, style="bold")
-        width, remaining = options.max_width, list(range(self.names, len(self.columns)))
+        width, remaining = options.max_width, list(range(self.name_columns, len(self.columns)))
         unlimited = options.update(width=_UNLIMITED_WIDTH)
         while True:
             block = remaining
-            drawn = self._drawn(block, width)
-            while len(block) > 1 and console.measure(drawn, options=unlimited).maximum > width:
+            rich_table = self._draw(block, width)
+            while len(block) > 1 and console.measure(rich_table, options=unlimited).maximum > width:
                 block = block[:-1]
-                drawn = self._drawn(block, width)
-            yield drawn
+                rich_table = self._draw(block, width)
+            yield rich_table
             if not (remaining := remaining[len(block) :]):
                 break
             yield Text()
         if self.caption:
             yield Text(self.caption, style="dim")
 
-    def _drawn(self, block: Sequence[int], width: int) -> RichTable:
+    def _draw(self, columns: Sequence[int], width: int) -> RichTable:
         from rich import box
         from rich.cells import cell_len
         from rich.table import Table as RichTable
         from rich.text import Text
 
-        numbers = [*range(self.names), *block]
-        heads = {number: as_cell(self.columns[number]).text for number in numbers}
+        shown_columns = [*range(self.name_columns), *columns]
+        heads = {column: as_cell(self.columns[column]).text for column in shown_columns}
         max_breaks = max(head.count("\n") for head in heads.values())
-        drawn = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
-        for number in numbers:
-            is_name = number < self.names
-            cells = [as_cell(row[number]) for row in self.rows]
+        rich_table = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
+        for column in shown_columns:
+            is_name = column < self.name_columns
+            cells = [as_cell(row[column]) for row in self.rows]
             lines = [line for cell in cells for line in (*cell.text.split("\n"), cell.small)]
             longest = max(map(cell_len, lines), default=0)
-            drawn.add_column(
+            rich_table.add_column(
                 # Heads stand at the bottom, cells at the top.
-                Text("\n" * (max_breaks - heads[number].count("\n")) + heads[number], style="bold"),
+                Text("\n" * (max_breaks - heads[column].count("\n")) + heads[column], style="bold"),
                 justify="left" if is_name else "right",
                 overflow="fold",
                 min_width=None if is_name else longest,
-                max_width=int(_MAX_NAMES_SHARE * width / self.names)
+                max_width=int(_MAX_NAMES_SHARE * width / self.name_columns)
                 if is_name
                 else max(longest, _MAX_HEAD_WIDTH),
             )
         for row in self.rows:
-            drawn.add_row(*(_as_text(as_cell(row[number])) for number in numbers))
-        return drawn
+            rich_table.add_row(*(_as_text(as_cell(row[column])) for column in shown_columns))
+        return rich_table
 
 
 def _as_text(cell: Cell) -> RichText:
@@ -143,7 +143,7 @@ def _as_text(cell: Cell) -> RichText:
 
 
 def as_cell(cell: str | Cell) -> Cell:
-    """A cell that may be given as its text alone."""
+    """A cell, which may be given as its text."""
     return cell if isinstance(cell, Cell) else Cell(cell)
 
 
@@ -151,7 +151,7 @@ def page_templates(package: str) -> Environment:
     """The Jinja templates in a package; they escape all values.
 
     Args:
-        package: such as ``s2lct.leaderboard``.
+        package: the package, such as ``s2lct.leaderboard``.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 

@@ -12,13 +12,13 @@ from s2lct.files import read_limited
 
 MAX_BYTES = 1 << 20
 MAX_NODES = 50_000
-"""Values and keys; those that an alias repeats count again."""
+"""The maximum number of values and keys; those that an alias repeats are counted again."""
 MAX_DEPTH = 50
 _MAX_NUMBER_CHARACTERS = 100  # longer ones, and dates and the like, can take minutes
-_SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_SAFE_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class _Loader(_SAFE):  # type: ignore[misc]
+class _Loader(_SAFE_LOADER):  # type: ignore[misc]
     """Refuses mappings with duplicate keys, and very long numbers."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
@@ -43,7 +43,7 @@ def front_matter(card: str) -> dict[Any, Any]:
     """The metadata between ``---`` at the top of a model or dataset card; empty for none.
 
     Raises:
-        ValueError: it is no YAML that `parse_yaml` takes.
+        ValueError: the metadata is no valid YAML within the limits of `parse_yaml`.
     """
     lines = card[: 2 * MAX_BYTES].lstrip("\ufeff").splitlines()
     if not lines or lines[0].rstrip() != "---":
@@ -57,8 +57,8 @@ def read_yaml(path: Path) -> Any:
     """The content of a YAML file; see `parse_yaml`.
 
     Raises:
-        OSError: it is missing, no regular file, or has more than `MAX_BYTES`.
-        ValueError: it is no such YAML.
+        OSError: the file is missing, not regular, or larger than `MAX_BYTES`.
+        ValueError: the content is no valid YAML within the limits of `parse_yaml`.
     """
     return parse_yaml(read_limited(path, MAX_BYTES).decode("utf-8-sig"))
 
@@ -67,7 +67,7 @@ def parse_yaml(text: str) -> Any:
     """The content of YAML text, as plain Python values.
 
     Raises:
-        ValueError: it is no YAML, has a duplicate key, or exceeds `MAX_BYTES`,
+        ValueError: the text is no YAML, has a duplicate key, or exceeds `MAX_BYTES`,
             `MAX_NODES` or `MAX_DEPTH`; the message says where.
     """
     if len(text) > MAX_BYTES:
@@ -76,23 +76,23 @@ def parse_yaml(text: str) -> Any:
         _check_size(text)
         return yaml.load(text, Loader=_Loader)
     except Exception as error:  # values such as `!!int ''` fail in many classes
-        why = " ".join(str(error).split()) or type(error).__name__
-        raise ValueError(why) from error
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(reason) from error
 
 
 def _check_size(text: str) -> None:
-    """Raise a ValueError if there are too many or too deep values, before any is created."""
+    """Raise a ValueError for too many or too deep values, before any value is created."""
     nodes = 0
     size_of_anchor: dict[str | None, int] = {}
     open_collections: list[tuple[str | None, int]] = []
-    for event in yaml.parse(text, Loader=_SAFE):
+    for event in yaml.parse(text, Loader=_SAFE_LOADER):
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in size_of_anchor:
                 raise ValueError(f"*{event.anchor} stands for nothing before it")
             nodes += size_of_anchor[event.anchor]
         elif isinstance(event, yaml.CollectionEndEvent):
-            anchor, before = open_collections.pop()
-            size_of_anchor[anchor] = nodes - before
+            anchor, nodes_before = open_collections.pop()
+            size_of_anchor[anchor] = nodes - nodes_before
         elif isinstance(event, yaml.NodeEvent):
             if isinstance(event, yaml.CollectionStartEvent):
                 open_collections.append((event.anchor, nodes))
@@ -100,5 +100,5 @@ def _check_size(text: str) -> None:
                 size_of_anchor[event.anchor] = 1
             nodes += 1
         if nodes > MAX_NODES or len(open_collections) > MAX_DEPTH:
-            what = f"{MAX_NODES:,} values" if nodes > MAX_NODES else f"{MAX_DEPTH} levels"
-            raise ValueError(f"has more than {what}, with those that aliases repeat")
+            limit = f"{MAX_NODES:,} values" if nodes > MAX_NODES else f"{MAX_DEPTH} levels"
+            raise ValueError(f"has more than {limit}, with those that aliases repeat")

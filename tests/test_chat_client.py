@@ -131,7 +131,7 @@ def test_a_request_ends_whatever_a_server_sends(talk: Talk) -> None:
     start = time.monotonic()
     with raw_server(talk) as url:
         with pytest.raises(ChatServerError):
-            client_of(url, most_bytes=1 << 20).ask("?")
+            client_of(url, max_bytes=1 << 20).ask("?")
         with pytest.raises(BuildError, match="did not answer"):
             LanguageModel("m", url, KEY, seconds=SECONDS).annotate([Item("1", "LC4", "A text.")])
         with pytest.raises(ScoringError, match=url):
@@ -281,7 +281,7 @@ def test_no_body_stops_more_than_a_request(content: object) -> None:
     client = client_of("http://127.0.0.1:9/v1")
     for body in ({"choices": [{"message": {"content": content}}]}, content, {"choices": content}):
         try:
-            answer = client._answer_in(json.dumps(body).encode())
+            answer = client._parse_answer(json.dumps(body).encode())
         except ChatServerError as error:
             assert str(error) == "it sends no answer of a chat model"
         else:

@@ -16,12 +16,12 @@ import numpy.typing as npt
 
 from s2lct.errors import ScoringError
 from s2lct.labels import (
-    ENDS,
     KNOWN_MODELS,
     LABELS,
     NEGATIVE,
     NEUTRAL,
     NEUTRAL_BAND,
+    POLAR_LABELS,
     POSITIVE,
     check_label_map,
     meaning_of,
@@ -226,7 +226,7 @@ def rule_for(
     complete = tuple(meaning for meaning in meanings if meaning is not None)
     if not {NEGATIVE, POSITIVE} <= set(complete):
         raise ScoringError(
-            f"model {shown_name}: classes {', '.join(names)} lack {' or '.join(ENDS)}",
+            f"model {shown_name}: classes {', '.join(names)} lack {' or '.join(POLAR_LABELS)}",
             hint="pass a sentiment model, or say what its classes mean with --label-map",
         )
     if mapping is None:

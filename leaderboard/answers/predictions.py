@@ -16,7 +16,7 @@ import numpy as np
 
 from s2lct.errors import ScoringError
 from s2lct.labels import (
-    ENDS,
+    POLAR_LABELS,
     check_label_map,
     example_map,
     is_integer,
@@ -188,7 +188,7 @@ def _form(number: int, row: Any) -> str:
             return _NUMBERS
     hint = _FORMS_HINT
     if _is_number(row):
-        hint += f"; of two classes [1 - p, p] for p({ENDS[1]})"
+        hint += f"; of two classes [1 - p, p] for p({POLAR_LABELS[1]})"
     raise _row_error(number, f" is no prediction: {shown(row)}, of type {type(row).__name__}", hint)
 
 
@@ -268,6 +268,6 @@ def _scores_by_class(
             hint = "give each class of the model a name of its own (id2label)"
             raise _row_error(number, f" names {shown(name)} twice", hint)
         scores[str(name)] = float(score)
-    if len(scores) < len(ENDS):
+    if len(scores) < len(POLAR_LABELS):
         raise _row_error(number, f" names {', '.join(scores)} alone", _FORMS_HINT)
     return scores

@@ -23,7 +23,7 @@ from s2lct.command import (
 )
 from s2lct.errors import OptionError, S2lctError, S2lctWarning, ScoringError, require
 from s2lct.hub_calls import error_summary
-from s2lct.labels import ENDS, LABELS, check_label_map
+from s2lct.labels import LABELS, POLAR_LABELS, check_label_map
 from s2lct.plain_text import ShortRepr
 from s2lct.suite.prompts import PROMPTS
 
@@ -159,7 +159,8 @@ def score_models(
     dtype: Annotated[
         str,
         typer.Option(
-            help="auto (bfloat16 on a GPU), float32, bfloat16 or float16.", rich_help_panel=RUNNING
+            help="auto (bfloat16 on a GPU), float32, bfloat16 or float16.",
+            rich_help_panel=RUNNING,
         ),
     ] = "auto",
     engine: EngineName = "process",
@@ -264,10 +265,11 @@ def _prompts(prompts: Sequence[str], word_map: Mapping[str, str] | None) -> list
     if word_map is not None:
         word_of = {label: word for word, label in word_map.items()}
         words = tuple(word_of[label] for label in LABELS if label in word_of)
-        if len(word_of) != len(word_map) or not word_of.keys() >= {*ENDS}:
+        if len(word_of) != len(word_map) or not word_of.keys() >= {*POLAR_LABELS}:
             raise OptionError(
                 f"--label-map: {', '.join(word_map)} are no words of a question",
-                hint=f"give one for {' and '.join(ENDS)} each, and one for neutral if at all",
+                hint=f"give one for {' and '.join(POLAR_LABELS)} each, and one for neutral if at "
+                "all",
             )
     wordings = dict.fromkeys(wording.replace("\\n", "\n") for wording in prompts) or PROMPTS
     return [LabelPrompt(wording, words) for wording in wordings]

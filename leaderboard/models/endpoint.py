@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
 from s2lct.cache import Cache, predictions
-from s2lct.chat_client import SECONDS, ChatClient, ChatServerError, address_of, key_in
+from s2lct.chat_client import SECONDS, ChatClient, ChatServerError, address_of, api_key_in
 from s2lct.errors import ScoringError
 from s2lct.identity import fingerprint_of
 from s2lct.labels import LABELS
@@ -89,7 +89,7 @@ class EndpointModel(Model):
         seconds: float = SECONDS,
     ) -> None:
         options = {"temperature": TEMPERATURE, "seed": SEED, "max_tokens": max_tokens}
-        self._chat = ChatClient(url, name, options, key_in(API_KEY_VARIABLE), seconds=seconds)
+        self._chat = ChatClient(url, name, options, api_key_in(API_KEY_VARIABLE), seconds=seconds)
         self.url = self._chat.url
         self.name, self.prompt, self.max_tokens = name, prompt, max_tokens
         self._keeps_answers = keeps_answers

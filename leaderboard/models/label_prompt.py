@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from s2lct.errors import ScoringError
-from s2lct.labels import ENDS, LABELS
+from s2lct.labels import LABELS, POLAR_LABELS
 from s2lct.suite.prompts import PROMPTS, SLOT, checked_prompt, space_behind
 
 
@@ -50,7 +50,7 @@ class LabelPrompt:
     @property
     def classes(self) -> tuple[str, ...]:
         """The labels that the words mean, in their order."""
-        return LABELS if len(self.words) == len(LABELS) else ENDS
+        return LABELS if len(self.words) == len(LABELS) else POLAR_LABELS
 
     def render(self, text: str) -> str:
         """The prompt with a text."""

@@ -19,7 +19,7 @@ import numpy as np
 from s2lct.errors import MissingPackageError, ScoringError
 from s2lct.files import sha256_of
 from s2lct.hub_calls import error_summary
-from s2lct.labels import ENDS, LABELS, NEGATIVE, NEUTRAL, POSITIVE
+from s2lct.labels import LABELS, NEGATIVE, NEUTRAL, POLAR_LABELS, POSITIVE
 from s2lct.leaderboard.answers.label_rules import LabelRule, fault_of_probabilities
 from s2lct.leaderboard.models.load import load_model
 from s2lct.leaderboard.models.record import BUILT_IN, ModelRecord
@@ -198,7 +198,7 @@ def _probability_faults(outcomes: Outcomes) -> Iterator[str]:
     rule = LabelRule(LABELS, (NEGATIVE, NEUTRAL, POSITIVE))
     fits = rule.could_be(known_labels, table, TIE_MARGIN)
     if not table[:, NEUTRAL].any():  # perhaps a model without a neutral class
-        rule = LabelRule(ENDS, (NEGATIVE, POSITIVE))
+        rule = LabelRule(POLAR_LABELS, (NEGATIVE, POSITIVE))
         fits |= rule.could_be(known_labels, table[:, [NEGATIVE, POSITIVE]], TIE_MARGIN)
     if wrong := np.flatnonzero(~(fits & is_label)).tolist():
         case = outcomes.suite.with_contrasts[wrong[0]]
