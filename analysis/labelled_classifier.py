@@ -56,7 +56,7 @@ class LabelledClassifier:
         Without a neutral class, neutral scores higher the nearer p(positive) is to the middle of
         the neutral band.
         """
-        scores = self.rule.folded(probabilities_of(self.classifier, texts))
+        scores = self.rule.label_probabilities(probabilities_of(self.classifier, texts))
         if not self.rule.has_neutral:
             scores[:, NEUTRAL] = 1 - np.abs(scores[:, POSITIVE] - sum(NEUTRAL_BAND) / 2)
         return scores

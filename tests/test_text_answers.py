@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from s2lct.labels import LABELS
 from s2lct.leaderboard.answers.text_answers import (
-    PREDICTED,
+    PREDICTION_WORDS,
     REFUSED,
     UNREADABLE,
     TextAnswer,
@@ -48,7 +48,7 @@ def read(text: str, finish: str = "stop", refusal: str = "") -> int:
     ],
 )
 def test_one_label_word_is_a_label(text: str, said: str) -> None:
-    assert PREDICTED[read(text)] == said
+    assert PREDICTION_WORDS[read(text)] == said
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""What a model answers, and which label that is."""
+"""Reading labels from models' answers: probabilities, predictions in files, and words."""

@@ -31,9 +31,9 @@ from s2lct.plain_text import did_you_mean
 
 MAX_CLASSES = 5
 MAX_SUM_ERROR = 1e-2
-"""How far the probabilities of a text may be from 1 in sum: half precision rounds that much."""
+"""Largest difference of a text's summed probabilities from 1: half precision rounds that much."""
 TIE_MARGIN = 1e-6
-"""Probabilities that differ by no more are equal: the last bits depend on the machine."""
+"""Largest difference of probabilities that count as equal: last bits depend on the machine."""
 SOFTMAX_HINT = (
     "give probabilities: for logits apply softmax, torch.softmax(logits, -1), or "
     'function_to_apply="softmax" in a pipeline'
@@ -46,15 +46,15 @@ Labels = npt.NDArray[np.int64]
 class LabelRule:
     """Which label each class of a model means.
 
-    The probabilities of a label's classes are summed, and the largest sum wins. In a model without
-    a neutral class, p(positive) strictly within `NEUTRAL_BAND` is neutral.
+    The probabilities of a label's classes are summed, and the largest sum wins. For a model without
+    a neutral class, a text is neutral if p(positive) lies strictly within `NEUTRAL_BAND`.
 
     Attributes:
-        classes: their names, in the order of the model.
+        classes: the names of the classes, in the order of the model.
         meanings: the label id of each class.
-        origin: where the meanings were taken from, in words.
-        label_map: the user's label map, by the names of the classes; None where the meanings follow
-            without it. Equal rules have equal maps.
+        origin: the source of the meanings, in words.
+        label_map: the user's label map, from class names to labels; None if the meanings are the
+            same without it. Equal rules have equal maps.
     """
 
     classes: tuple[str, ...]
@@ -78,29 +78,29 @@ class LabelRule:
 
     @property
     def meanings_in_words(self) -> str:
-        """What each class means, and where that was taken from."""
+        """The label of each class and the source of these meanings, as text."""
         pairs = zip(self.classes, self.meanings, strict=True)
         listed = ", ".join(f"{name} → {LABELS[meaning]}" for name, meaning in pairs)
         return f"{listed} (from {self.origin})"
 
-    def folded(self, probabilities: Array) -> Array:
-        """The probabilities of the labels, shape (texts, labels), from those of the classes."""
-        folded = np.zeros((len(probabilities), len(LABELS)))
-        for column, meaning in enumerate(self.meanings):
-            folded[:, meaning] += probabilities[:, column]
-        return folded
+    def label_probabilities(self, probabilities: Array) -> Array:
+        """Probabilities of labels, shape (texts, labels), summed from those of the classes."""
+        summed = np.zeros((len(probabilities), len(LABELS)))
+        for class_number, meaning in enumerate(self.meanings):
+            summed[:, meaning] += probabilities[:, class_number]
+        return summed
 
     def labels(
         self, probabilities: Array, row_name: str = "text number {}: the model's output"
     ) -> Labels:
-        """The label of each text; of labels that are equal up to `TIE_MARGIN` the first wins.
+        """The label id of each text; of labels that tie (see `TIE_MARGIN`) the first wins.
 
         Args:
             probabilities: shape (texts, classes).
-            row_name: what an error calls the row of number ``{}``.
+            row_name: the name of a row in error messages, with ``{}`` for its number.
 
         Raises:
-            ScoringError: a row is not probabilities.
+            ScoringError: a row does not consist of probabilities.
         """
         if probabilities.ndim != 2 or probabilities.shape[1] != len(self.classes):
             raise ScoringError(
@@ -108,34 +108,34 @@ class LabelRule:
                 hint="give one row for each text and one column for each class",
             )
         _check_probabilities(probabilities, row_name)
-        folded = self.folded(probabilities)
+        summed = self.label_probabilities(probabilities)
         if self.has_neutral:
-            wins = folded >= folded.max(axis=1, keepdims=True) - TIE_MARGIN
-            return np.asarray(wins.argmax(axis=1), dtype=np.int64)
-        return self._labels_by_band(folded[:, POSITIVE])
+            is_winner = summed >= summed.max(axis=1, keepdims=True) - TIE_MARGIN
+            return np.asarray(is_winner.argmax(axis=1), dtype=np.int64)
+        return self._labels_by_band(summed[:, POSITIVE])
 
     def _labels_by_band(self, positive: Array) -> Labels:
-        """Labels by p(positive); the ends of the band, up to `TIE_MARGIN`, lie outside."""
+        """Labels by p(positive); bounds of `NEUTRAL_BAND`, within `TIE_MARGIN`, are not neutral."""
         low, high = NEUTRAL_BAND[0] + TIE_MARGIN, NEUTRAL_BAND[1] - TIE_MARGIN
         labels = np.where(positive >= high, POSITIVE, NEUTRAL)
         return np.where(positive <= low, NEGATIVE, labels).astype(np.int64)
 
-    def could_be(
+    def could_win(
         self, labels: Labels, probabilities: Array, margin: float
     ) -> npt.NDArray[np.bool_]:
-        """Whether each label wins, or would if probabilities were moved by ``margin``."""
-        folded = self.folded(probabilities)
+        """Whether each text's label could win if probabilities changed by up to ``margin``."""
+        summed = self.label_probabilities(probabilities)
         if self.has_neutral:
-            chosen = folded[np.arange(len(labels)), labels]
-            return np.asarray(folded.max(axis=1) - chosen <= margin + TIE_MARGIN)
-        positive = folded[:, POSITIVE]
+            probability_of_label = summed[np.arange(len(labels)), labels]
+            return np.asarray(summed.max(axis=1) - probability_of_label <= margin + TIE_MARGIN)
+        positive = summed[:, POSITIVE]
         lowest = self._labels_by_band(positive - margin)
         highest = self._labels_by_band(positive + margin)
         return np.asarray((lowest <= labels) & (labels <= highest))
 
 
 def fault_of_probabilities(table: Array) -> str:
-    """Why the rows of a table are not probabilities; empty if they are."""
+    """The reason why a table's rows are not probabilities; empty if they are."""
     try:
         _check_probabilities(table, "text number {}")
     except ScoringError as error:
@@ -144,31 +144,32 @@ def fault_of_probabilities(table: Array) -> str:
 
 
 def _check_probabilities(table: Array, row_name: str) -> None:
-    finite = np.asarray(np.isfinite(table).all(axis=1))
-    in_range = np.asarray(((table >= -TIE_MARGIN) & (table <= 1 + TIE_MARGIN)).all(axis=1))
+    is_finite = np.asarray(np.isfinite(table).all(axis=1))
+    is_in_range = np.asarray(((table >= -TIE_MARGIN) & (table <= 1 + TIE_MARGIN)).all(axis=1))
     sums = table.sum(axis=1)
-    faulty = np.flatnonzero(~(finite & in_range & (np.abs(sums - 1) <= MAX_SUM_ERROR)))
-    if not len(faulty):
+    faulty_rows = np.flatnonzero(~(is_finite & is_in_range & (np.abs(sums - 1) <= MAX_SUM_ERROR)))
+    if not len(faulty_rows):
         return
-    row = int(faulty[0])
-    if not finite[row]:
+    row = int(faulty_rows[0])
+    if not is_finite[row]:
         raise ScoringError(
             f"{row_name.format(row)} is not a number (NaN or infinite)",
             hint="check the model's weights and precision",
         )
     values = ", ".join(f"{value:.4g}" for value in table[row])
-    why = f"the sum is {sums[row]:.4g}, not 1" if in_range[row] else "outside 0 to 1"
+    reason = f"the sum is {sums[row]:.4g}, not 1" if is_in_range[row] else "outside 0 to 1"
     raise ScoringError(
-        f"{row_name.format(row)} is not probabilities ({values}): {why}", hint=SOFTMAX_HINT
+        f"{row_name.format(row)} is not probabilities ({values}): {reason}", hint=SOFTMAX_HINT
     )
 
 
 def check_classes(classes: Any, source: str = "classes=") -> tuple[str, ...]:
-    """The names of a model's classes, in its order.
+    """Check the class names of a model, and return them in the model's order.
 
     Args:
-        classes: a list, or a mapping from their numbers, as a model's ``config.id2label`` is.
-        source: what an error calls them.
+        classes: a list of names, or a mapping from class numbers to names, such as a model's
+            ``config.id2label``.
+        source: the name of the argument in error messages.
 
     Raises:
         ScoringError: there are not 2 to `MAX_CLASSES` distinct names.
@@ -196,55 +197,59 @@ def rule_for(
     """The label rule of a model.
 
     Args:
-        classes: their names, in the order of the model.
-        model: its name, which is looked up among `labels.KNOWN_MODELS`.
-        label_map: what the user says of classes, by name or number; it comes first.
-        origin: where the names come from, in words.
+        classes: the names of the model's classes, in its order.
+        model: the model's name, which is looked up among `labels.KNOWN_MODELS`.
+        label_map: the user's label map, by class name or number; it overrides other sources.
+        origin: the source of the names, in words.
 
     Raises:
-        ScoringError: a class has no meaning, none means negative or positive, their number is
-            wrong, or ``label_map`` names a class that the model lacks.
+        ScoringError: a class has no meaning, no class means negative or none means positive, the
+            number of classes is wrong, or ``label_map`` names a class that the model lacks.
     """
     shown_name = model or "(unnamed)"
     names = check_classes(classes, f"classes of model {shown_name}")
-    mapping = check_label_map(label_map)
-    if mapping is not None:
-        meanings, origin = _mapped_meanings(names, mapping, shown_name), "--label-map"
+    checked_map = check_label_map(label_map)
+    if checked_map is not None:
+        meanings, origin = _mapped_meanings(names, checked_map, shown_name), "--label-map"
     else:
         meanings = [meaning_of(name) for name in names]
-        table = KNOWN_MODELS.get(model, ())
-        pairs = zip(meanings, table, strict=False)
-        if len(table) == len(names) and all(stated in (None, label) for stated, label in pairs):
-            meanings, origin = list(table), "the table of well-known models"
-    unclear = [name for name, meaning in zip(names, meanings, strict=True) if meaning is None]
-    if unclear:
-        example = ",".join(f"{name}={'|'.join(LABELS)}" for name in unclear)
+        known_meanings = KNOWN_MODELS.get(model, ())
+        pairs = zip(meanings, known_meanings, strict=False)
+        if len(known_meanings) == len(names) and all(
+            meaning in (None, label) for meaning, label in pairs
+        ):
+            meanings, origin = list(known_meanings), "the table of well-known models"
+    unknown_names = [name for name, meaning in zip(names, meanings, strict=True) if meaning is None]
+    if unknown_names:
+        example = ",".join(f"{name}={'|'.join(LABELS)}" for name in unknown_names)
         raise ScoringError(
-            f"model {shown_name}: nothing says what {', '.join(unclear)} means",
+            f"model {shown_name}: nothing says what {', '.join(unknown_names)} means",
             hint=f"say it: --label-map {example} (in Python label_map={{…}}, for every class)",
         )
-    complete = tuple(meaning for meaning in meanings if meaning is not None)
-    if not {NEGATIVE, POSITIVE} <= set(complete):
+    label_ids = tuple(meaning for meaning in meanings if meaning is not None)
+    if not {NEGATIVE, POSITIVE} <= set(label_ids):
         raise ScoringError(
             f"model {shown_name}: classes {', '.join(names)} lack {' or '.join(POLAR_LABELS)}",
             hint="pass a sentiment model, or say what its classes mean with --label-map",
         )
-    if mapping is None:
-        return LabelRule(names, complete, origin)
+    if checked_map is None:
+        return LabelRule(names, label_ids, origin)
     with suppress(ScoringError):
-        without_map = rule_for(classes, model=model)
-        if without_map.meanings == complete:
-            return without_map
-    by_name = {name: LABELS[label] for name, label in zip(names, complete, strict=True)}
-    return LabelRule(names, complete, origin, by_name)
+        rule_without_map = rule_for(classes, model=model)
+        if rule_without_map.meanings == label_ids:
+            return rule_without_map
+    map_by_name = {name: LABELS[label] for name, label in zip(names, label_ids, strict=True)}
+    return LabelRule(names, label_ids, origin, map_by_name)
 
 
 def class_numbers(name: str, classes: Sequence[str]) -> list[int]:
-    """The numbers of the classes of a name; without any, of the only one spelled alike."""
-    exact = [number for number, other in enumerate(classes) if other == name]
-    wanted = plain_name(name)
-    alike = [number for number, other in enumerate(classes) if plain_name(other) == wanted]
-    return exact or (alike if len(alike) == 1 else [])
+    """The numbers of the classes of that name, or of the only one that is spelled alike."""
+    exact_matches = [number for number, other in enumerate(classes) if other == name]
+    wanted_name = plain_name(name)
+    loose_matches = [
+        number for number, other in enumerate(classes) if plain_name(other) == wanted_name
+    ]
+    return exact_matches or (loose_matches if len(loose_matches) == 1 else [])
 
 
 def _mapped_meanings(

@@ -2,15 +2,15 @@
 
 These are the rules, in their order; case, Unicode forms and Markdown change nothing:
 
-1. An answer that is empty or was cut off cannot be read. Thoughts in front of it,
-   ``<think>…</think>``, are no part of it; of the rest `MAX_CHARACTERS` are read.
-2. What the server marks as a refusal is one.
-3. JSON is read by its one value, or by its ``label``, ``sentiment`` or ``answer``.
-4. Quotations of three words and more are left out.
+1. An empty answer and one that was cut off cannot be read. A thought in front of an answer,
+   ``<think>…</think>``, is left out; of the rest the first `MAX_CHARACTERS` are read.
+2. If the server marks an answer as a refusal, it is one.
+3. Of a JSON object the only value is read, or that of ``label``, ``sentiment`` or ``answer``.
+4. Quotations of three words or more are left out.
 5. An answer with exactly one of the label words, once or several times, means that label, unless a
    sentence with it negates, doubts or asks ("not negative", "negative or mixed", "negative?").
-6. Any other answer is a refusal if it says so ("I can't help with that", "As an AI …"). The rest,
-   with two label words or none, cannot be read.
+6. Any other answer is a refusal if it says so ("I can't help with that", "As an AI …"). All
+   remaining answers, with two label words or none, cannot be read.
 
 No rule guesses: a case without a label fails.
 """
@@ -30,31 +30,32 @@ from s2lct.labels import LABELS
 
 REFUSED = len(LABELS)
 UNREADABLE = len(LABELS) + 1
-"""Ids in place of a label's: both fail every case."""
+"""Like `REFUSED` an id in place of a label's; with both ids a model fails the case."""
 ANSWER_IDS = UNREADABLE + 1
 """The number of ids: labels, `REFUSED` and `UNREADABLE`."""
-PREDICTED = (*LABELS, "nothing: it refused", "nothing that can be read")
-"""A prediction in words, by id."""
+PREDICTION_WORDS = (*LABELS, "nothing: it refused", "nothing that can be read")
+"""Names of predictions in tables, by id: the labels, then `REFUSED` and `UNREADABLE`."""
 
 MAX_CHARACTERS = 4_000
 _MARKDOWN = re.compile(r"[*_`#~]+")
 _THOUGHT_OPENS = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
 _THOUGHT_CLOSES = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
-_FENCE, _LANGUAGE = "```", re.compile(r"^\w*")
-_QUOTED = re.compile(r"\"([^\"\n]*)\"|“([^“”\n]*)”|«([^«»\n]*)»")
+_FENCE, _FENCE_LANGUAGE = "```", re.compile(r"^\w*")
+_QUOTATION = re.compile(r"\"([^\"\n]*)\"|“([^“”\n]*)”|«([^«»\n]*)»")
 _MIN_QUOTED_WORDS = 3
 _SENTENCE = re.compile(r"[^.!?;\n]+[.!?;]*")
 _ANSWER_KEYS = ("label", "sentiment", "answer")
-_NEGATED = re.compile(
+_NEGATION = re.compile(
     r"\b(?:not|no|non|never|neither|nor|cannot|without|hardly|barely|instead|rather|than|except|"
     r"far\s+from|\w+n't)\b",
 )
-_DOUBTED = re.compile(
+_DOUBT = re.compile(
     r"\b(?:or|versus|vs|between|both|either|mixed|unclear|ambiguous|unsure|uncertain|maybe|"
     r"perhaps|possibly|depends?|depending|could|might|if|unless)\b|/|\?"
 )
-_LABEL = "\0"
-_COMPOUND = re.compile(rf"\w-{_LABEL}|{_LABEL}-\w")
+_PLACEHOLDER = "\0"
+"""Stands for a label word when the sentence around it is judged."""
+_COMPOUND = re.compile(rf"\w-{_PLACEHOLDER}|{_PLACEHOLDER}-\w")
 _REFUSAL = re.compile(
     r"\b(?:i|we)\s+(?:am|are|'m|'re)?\s*(?:sorry|unable|not\s+(?:able|going|allowed|comfortable)|"
     r"apologi[sz]e|can't|can\s?not|won't|will\s+not|must\s+decline|have\s+to\s+decline|decline|"
@@ -68,10 +69,10 @@ _REFUSAL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TextAnswer:
-    """A model's answer in words; see `ChatAnswer`.
+    """A model's answer in words: a `ChatAnswer` with its time.
 
     Attributes:
-        time: when it came, as an ISO date and time in UTC.
+        time: the time of the answer, as an ISO date and time in UTC.
     """
 
     text: str
@@ -89,8 +90,8 @@ def label_of(answer: TextAnswer, words: Sequence[str], meanings: Sequence[int]) 
 
     Args:
         answer: the answer.
-        words: the label words that the model could choose from.
-        meanings: the ids of their labels.
+        words: the label words among which the model had to choose.
+        meanings: the label id of each word.
     """
     if answer.refusal.strip() or answer.finish == "content_filter":
         return REFUSED
@@ -99,58 +100,60 @@ def label_of(answer: TextAnswer, words: Sequence[str], meanings: Sequence[int]) 
     text = unicodedata.normalize("NFKC", text)[:MAX_CHARACTERS]
     if answer.finish == "length" or not text.strip():
         return UNREADABLE
-    plain_words = [_plain(word) for word in words]
-    text = _plain(_without_quotations(_json_value(text)))
+    plain_words = [_normalized(word) for word in words]
+    text = _normalized(_without_quotations(_json_value(text)))
     # The longest first, so that "not bad" is not taken for "bad".
-    ordered = "|".join(re.escape(word) for word in sorted(plain_words, key=len, reverse=True))
-    label = re.compile(rf"(?<!\w)(?:{ordered})(?!\w)")
-    named, marked = set(label.findall(text)), label.sub(_LABEL, text)
-    sentences = [part for part in _SENTENCE.findall(marked) if _LABEL in part]
-    if len(named) == 1 and not any(map(_is_uncertain, sentences)):
-        return meanings[plain_words.index(named.pop())]
+    alternatives = "|".join(re.escape(word) for word in sorted(plain_words, key=len, reverse=True))
+    label_pattern = re.compile(rf"(?<!\w)(?:{alternatives})(?!\w)")
+    found_words = set(label_pattern.findall(text))
+    marked_text = label_pattern.sub(_PLACEHOLDER, text)
+    sentences = [part for part in _SENTENCE.findall(marked_text) if _PLACEHOLDER in part]
+    if len(found_words) == 1 and not any(map(_is_uncertain, sentences)):
+        return meanings[plain_words.index(found_words.pop())]
     return REFUSED if _REFUSAL.search(text) else UNREADABLE
 
 
 def _is_uncertain(sentence: str) -> bool:
-    """Whether a sentence negates or doubts its label, or has it as a part of a compound."""
-    return any(rule.search(sentence) for rule in (_NEGATED, _DOUBTED, _COMPOUND))
+    """Whether a sentence negates or doubts its label word, or has it in a compound."""
+    return any(rule.search(sentence) for rule in (_NEGATION, _DOUBT, _COMPOUND))
 
 
-def _plain(text: str) -> str:
-    text = unicodedata.normalize("NFKC", text).replace("’", "'").replace(_LABEL, "").casefold()
+def _normalized(text: str) -> str:
+    text = unicodedata.normalize("NFKC", text).replace("’", "'")
+    text = text.replace(_PLACEHOLDER, "").casefold()
     lines = (" ".join(line.split()) for line in _MARKDOWN.sub(" ", text).split("\n"))
     return "\n".join(filter(None, lines))
 
 
 def _without_thought(text: str) -> str:
-    """An answer without the thought in front; empty if the thought does not end."""
+    """An answer without the thought at its beginning; empty if the thought does not end."""
     text = text.lstrip()
     if not _THOUGHT_OPENS.match(text):
         return text
-    closed = _THOUGHT_CLOSES.search(text)
-    return text[closed.end() :] if closed else ""
+    thought_end = _THOUGHT_CLOSES.search(text)
+    return text[thought_end.end() :] if thought_end else ""
 
 
 def _without_fence(text: str) -> str:
-    """The content of a code block that is the whole answer; else the text itself."""
+    """The content of the code block if the whole answer is one; otherwise the text itself."""
     text = text.strip()
     if not (text.startswith(_FENCE) and text.endswith(_FENCE) and len(text) >= 2 * len(_FENCE)):
         return text
-    return _LANGUAGE.sub("", text[len(_FENCE) : -len(_FENCE)])
+    return _FENCE_LANGUAGE.sub("", text[len(_FENCE) : -len(_FENCE)])
 
 
 def _without_quotations(text: str) -> str:
-    def shortened(match: re.Match[str]) -> str:
+    def without_long_quotation(match: re.Match[str]) -> str:
         words = next((part for part in match.groups() if part is not None), "")
         return " … " if len(words.split()) >= _MIN_QUOTED_WORDS else match[0]
 
-    return _QUOTED.sub(shortened, text)
+    return _QUOTATION.sub(without_long_quotation, text)
 
 
 def _json_value(text: str) -> str:
-    """The answer in a JSON object or string; else the text itself."""
+    """The answer in a JSON object or string; the text itself if it is neither."""
     try:
-        content = json.loads(_without_fence(text), object_pairs_hook=_unique)
+        content = json.loads(_without_fence(text), object_pairs_hook=_dict_of_unique_keys)
     except (ValueError, RecursionError):
         return text
     if isinstance(content, dict):
@@ -161,7 +164,7 @@ def _json_value(text: str) -> str:
     return content if isinstance(content, str) else text
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _dict_of_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len({key.casefold() for key, _ in pairs}) < len(pairs):
         raise ValueError("a key occurs twice")
     return dict(pairs)

@@ -32,7 +32,7 @@ from inspect_ai.solver import TaskState, generate
 
 from s2lct.errors import S2lctError
 from s2lct.labels import LABELS
-from s2lct.leaderboard.answers.text_answers import PREDICTED, TextAnswer, label_of
+from s2lct.leaderboard.answers.text_answers import PREDICTION_WORDS, TextAnswer, label_of
 from s2lct.suite import lm_eval_metrics
 from s2lct.suite.cases import INSTALLED, SuiteCases, families_of, load_suite
 from s2lct.suite.prompts import PROMPTS, SLOT, checked_prompt
@@ -119,7 +119,7 @@ def label() -> Scorer:
     """Whether an answer's label passes, read as by `s2lct score --base-url`; refusals fail."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        predicted = PREDICTED[label_of(answer_of(state.output), LABELS, range(len(LABELS)))]
+        predicted = PREDICTION_WORDS[label_of(answer_of(state.output), LABELS, range(len(LABELS)))]
         return Score(
             value=CORRECT if predicted in target.target else INCORRECT,
             answer=predicted,

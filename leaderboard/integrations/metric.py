@@ -12,7 +12,7 @@ import datasets
 import evaluate
 
 from s2lct.errors import ScoringError
-from s2lct.leaderboard.answers.predictions import listed
+from s2lct.leaderboard.answers.predictions import as_list
 from s2lct.leaderboard.models.model import Function
 from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import SuiteCases, load_suite, rows_in
@@ -126,7 +126,7 @@ class S2lct(evaluate.Metric):  # type: ignore[misc]
                 "add_batch() takes predictions= and references=, and nothing else",
                 hint="pass classes=, label_map= and the like to compute()",
             )
-        predictions, references = listed(predictions), list(references)
+        predictions, references = as_list(predictions), list(references)
         if len(predictions) != len(references):
             raise ScoringError(
                 f"{len(predictions)} predictions for {len(references)} references",

@@ -110,7 +110,9 @@ class Classifier(Model):
         rule = rule_for(self.classes, model=self.name, label_map=label_map)
         table = probabilities_of(self, texts, cache)
         rule_in_words = f"{rule}; {self.prompt}" if self.prompt else str(rule)
-        return Predictions(rule.labels(table), rule_in_words, rule.label_map, rule.folded(table))
+        return Predictions(
+            rule.labels(table), rule_in_words, rule.label_map, rule.label_probabilities(table)
+        )
 
 
 def probabilities_of(model: Classifier, texts: Sequence[str], cache: Path | None = None) -> Array:

@@ -196,10 +196,10 @@ def _probability_faults(outcomes: Outcomes) -> Iterator[str]:
     is_label = labels < len(LABELS)
     known_labels = np.where(is_label, labels, 0)
     rule = LabelRule(LABELS, (NEGATIVE, NEUTRAL, POSITIVE))
-    fits = rule.could_be(known_labels, table, TIE_MARGIN)
+    fits = rule.could_win(known_labels, table, TIE_MARGIN)
     if not table[:, NEUTRAL].any():  # perhaps a model without a neutral class
         rule = LabelRule(POLAR_LABELS, (NEGATIVE, POSITIVE))
-        fits |= rule.could_be(known_labels, table[:, [NEGATIVE, POSITIVE]], TIE_MARGIN)
+        fits |= rule.could_win(known_labels, table[:, [NEGATIVE, POSITIVE]], TIE_MARGIN)
     if wrong := np.flatnonzero(~(fits & is_label)).tolist():
         case = outcomes.suite.with_contrasts[wrong[0]]
         first = f"first {case.id[:40]!r}"

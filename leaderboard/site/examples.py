@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from s2lct.leaderboard.answers.text_answers import PREDICTED
+from s2lct.leaderboard.answers.text_answers import PREDICTION_WORDS
 from s2lct.leaderboard.results.read_results import ScoredModel
 from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.scoring.figures import flips, pairs_of
@@ -74,7 +74,7 @@ def _right(result: Result, capability: str) -> tuple[float, float]:
 def _prediction(outcomes: Outcomes, number: int) -> Prediction:
     """What a model predicted for a text, by its number among all that the suite asks."""
     case, label = outcomes.suite.with_contrasts[number], int(outcomes.labels[number])
-    return Prediction(case, PREDICTED[label], label in case.passes)
+    return Prediction(case, PREDICTION_WORDS[label], label in case.passes)
 
 
 def _first_of_seeds(cases: Sequence[Case], numbers: Iterable[int]) -> list[int]:

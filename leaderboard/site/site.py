@@ -18,7 +18,7 @@ from markupsafe import Markup
 from s2lct.files import check_output_folder, write_bytes
 from s2lct.hub_calls import is_hub_id
 from s2lct.labels import LABELS
-from s2lct.leaderboard.answers.text_answers import PREDICTED
+from s2lct.leaderboard.answers.text_answers import PREDICTION_WORDS
 from s2lct.leaderboard.models.record import BUILT_IN, OBTAINED, ModelRecord
 from s2lct.leaderboard.results.comparison import LEVEL, TEST_WORDS
 from s2lct.leaderboard.results.hub import public_suite_name
@@ -219,7 +219,7 @@ def page(boards: Sequence[SuiteStandings], how_to_submit: str = "") -> str:
     data = {
         "title": TITLE,
         "labels": list(LABELS),
-        "predicted": list(PREDICTED),
+        "predicted": list(PREDICTION_WORDS),
         "base64": BASE64,
         "files": TABLES,
         "level": LEVEL,
