@@ -215,9 +215,8 @@ def rule_for(
         meanings = [meaning_of(name) for name in names]
         known_meanings = KNOWN_MODELS.get(model, ())
         pairs = zip(meanings, known_meanings, strict=False)
-        if len(known_meanings) == len(names) and all(
-            meaning in (None, label) for meaning, label in pairs
-        ):
+        is_compatible = all(meaning in (None, label) for meaning, label in pairs)
+        if is_compatible and len(known_meanings) == len(names):
             meanings, origin = list(known_meanings), "the table of well-known models"
     unknown_names = [name for name, meaning in zip(names, meanings, strict=True) if meaning is None]
     if unknown_names:
@@ -246,10 +245,8 @@ def class_numbers(name: str, classes: Sequence[str]) -> list[int]:
     """The numbers of the classes of that name, or of the only one that is spelled alike."""
     exact_matches = [number for number, other in enumerate(classes) if other == name]
     wanted_name = plain_name(name)
-    loose_matches = [
-        number for number, other in enumerate(classes) if plain_name(other) == wanted_name
-    ]
-    return exact_matches or (loose_matches if len(loose_matches) == 1 else [])
+    alike = [number for number, other in enumerate(classes) if plain_name(other) == wanted_name]
+    return exact_matches or (alike if len(alike) == 1 else [])
 
 
 def _mapped_meanings(

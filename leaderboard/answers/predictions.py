@@ -48,7 +48,7 @@ _PYTHON_HINT = (
     "name every class in the model's order: classes=[…], or classes=model.config.id2label; or say "
     'what labels mean: label_map="{}"'
 )
-_CLASS_NAMES_ORIGIN = "the names of the classes"
+_ORIGIN = "the names of the classes"
 _MIN_SUM_OF_ALL_CLASSES = 1 - 1e-3
 """Least sum of a row's named probabilities, below which the row seems to lack classes."""
 
@@ -105,39 +105,33 @@ def read_predictions(
             f"{len(rows)} predictions for {count} references",
             hint="give one prediction for each reference, in the same order",
         )
-    formats = [_row_format(number, row) for number, row in enumerate(rows)]
+    formats = [_row_format(index, row) for index, row in enumerate(rows)]
     first_format = formats[0]
-    for number, row_format in enumerate(formats):
+    for index, row_format in enumerate(formats):
         if row_format != first_format:
-            raise _row_error(
-                number, f" is {row_format}, predictions[0] is {first_format}", _FORMAT_HINT
-            )
+            problem = f" is {row_format}, predictions[0] is {first_format}"
+            raise _row_error(index, problem, _FORMAT_HINT)
     is_label = first_format in (_LABEL_NAME, _LABEL_ID)
     kind = "label names" if first_format == _LABEL_NAME else "label ids"
     if is_label and classes is None:
         row_labels = [written_label(row) for row in rows]
         first_place_of_label: dict[str, str] = {}
-        for number, label in enumerate(row_labels):
-            first_place_of_label.setdefault(label, f"predictions[{number}]")
+        for index, label in enumerate(row_labels):
+            first_place_of_label.setdefault(label, f"predictions[{index}]")
         meanings = read_labels(first_place_of_label, column, checked_map, hint=hint)
         labels = np.array([meanings[label] for label in row_labels], dtype=np.int64)
         map_in_words = ", ".join(f"{name} → {label}" for name, label in (checked_map or {}).items())
-        return Predictions(
-            labels,
-            f"{kind}: {map_in_words} (from --label-map)" if map_in_words else kind,
-            checked_map,
-        )
+        rule_in_words = f"{kind}: {map_in_words} (from --label-map)" if map_in_words else kind
+        return Predictions(labels, rule_in_words, checked_map)
     class_names: Any = classes
     if classes is None and checked_map:
         is_numbered = all(map(str.isdecimal, checked_map))
         class_names = sorted(checked_map, key=int) if is_numbered else [*checked_map]
     rule = None
     if class_names is not None:
-        rule = rule_for(
-            check_classes(class_names), label_map=checked_map, origin=_CLASS_NAMES_ORIGIN
-        )
+        rule = rule_for(check_classes(class_names), label_map=checked_map, origin=_ORIGIN)
     if rule is not None and is_label:
-        numbers = [_class_number(number, row, rule) for number, row in enumerate(rows)]
+        numbers = [_class_number(index, row, rule) for index, row in enumerate(rows)]
         labels = np.array(rule.meanings, dtype=np.int64)[numbers]
         return Predictions(labels, f"{kind}: {rule.meanings_in_words}", checked_map)
     if first_format == _NAMED_SCORES:
@@ -163,8 +157,8 @@ def as_list(values: Any) -> list[Any]:
     return [_as_python(value) for value in plain]
 
 
-def _row_error(row_number: int, problem: str, hint: str) -> ScoringError:
-    return ScoringError(f"predictions[{row_number}]{problem}", hint=hint)
+def _row_error(index: int, problem: str, hint: str) -> ScoringError:
+    return ScoringError(f"predictions[{index}]{problem}", hint=hint)
 
 
 def _as_python(value: Any) -> Any:
@@ -187,7 +181,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _row_format(row_number: int, row: Any) -> str:
+def _row_format(index: int, row: Any) -> str:
     """The format of a row: `_LABEL_NAME`, `_LABEL_ID`, `_ROW_OF_NUMBERS` or `_NAMED_SCORES`."""
     if isinstance(row, str):
         return _LABEL_NAME
@@ -201,23 +195,22 @@ def _row_format(row_number: int, row: Any) -> str:
     hint = _FORMAT_HINT
     if _is_number(row):
         hint += f"; of two classes [1 - p, p] for p({POLAR_LABELS[1]})"
-    raise _row_error(
-        row_number, f" is no prediction: {short_repr(row)}, of type {type(row).__name__}", hint
-    )
+    problem = f" is no prediction: {short_repr(row)}, of type {type(row).__name__}"
+    raise _row_error(index, problem, hint)
 
 
-def _class_number(row_number: int, label: str | int, rule: LabelRule) -> int:
+def _class_number(index: int, label: str | int, rule: LabelRule) -> int:
     """The number of the class that a row names by its name or its number."""
     if isinstance(label, str):
         numbers = class_numbers(label, rule.classes)
         if len(numbers) != 1:
             problem = f": {label!r} is no class of the model, {', '.join(rule.classes)}"
-            raise _row_error(row_number, problem, _CLASSES_HINT)
+            raise _row_error(index, problem, _CLASSES_HINT)
         return numbers[0]
     if not 0 <= int(label) < len(rule.classes):
         choices = ", ".join(map(str, range(len(rule.classes))))
         hint = f"use the numbers of the classes; {_CLASSES_HINT}"
-        raise _row_error(row_number, f": {label} is none of {choices}", hint)
+        raise _row_error(index, f": {label} is none of {choices}", hint)
     return int(label)
 
 
@@ -226,10 +219,10 @@ def _table_of_numbers(
 ) -> tuple[LabelRule, Array]:
     """The rule, and a table of unnamed probabilities, shape (rows, classes)."""
     width = len(rows[0])
-    for row_number, row in enumerate(rows):
+    for index, row in enumerate(rows):
         if len(row) != width:
             problem = f" has {len(row)} numbers, predictions[0] has {width}"
-            raise _row_error(row_number, problem, "give every row a probability for each class")
+            raise _row_error(index, problem, "give every row a probability for each class")
     if rule is None:
         raise ScoringError(
             f"predictions[0] is a row of {width} numbers, and nothing says of which class each is",
@@ -245,26 +238,24 @@ def _table_of_numbers(
 
 def _table_of_scores(rows: Sequence[Any], rule: LabelRule | None) -> tuple[LabelRule, Array]:
     """The rule, and a table of probabilities by class name, shape (rows, classes)."""
-    scores_of_rows = [_scores_by_class(row_number, row) for row_number, row in enumerate(rows)]
+    scores_of_rows = [_scores_by_class(index, row) for index, row in enumerate(rows)]
     if rule is None:
-        for row_number, scores in enumerate(scores_of_rows):
+        for index, scores in enumerate(scores_of_rows):
             if (total := sum(scores.values())) < _MIN_SUM_OF_ALL_CLASSES:
-                raise _row_error(
-                    row_number, f" names classes with {total:.4g} in sum", _FORMAT_HINT
-                )
-        rule = rule_for(sorted(scores_of_rows[0]), origin=_CLASS_NAMES_ORIGIN)
+                raise _row_error(index, f" names classes with {total:.4g} in sum", _FORMAT_HINT)
+        rule = rule_for(sorted(scores_of_rows[0]), origin=_ORIGIN)
     table = np.zeros((len(rows), len(rule.classes)))
-    for row_number, scores in enumerate(scores_of_rows):
-        columns = [_class_number(row_number, name, rule) for name in scores]
+    for index, scores in enumerate(scores_of_rows):
+        columns = [_class_number(index, name, rule) for name in scores]
         if sorted(columns) != list(range(len(rule.classes))):
             problem = f" names {', '.join(scores)}, the model's classes are "
-            raise _row_error(row_number, problem + ", ".join(rule.classes), _FORMAT_HINT)
-        table[row_number, columns] = list(scores.values())
+            raise _row_error(index, problem + ", ".join(rule.classes), _FORMAT_HINT)
+        table[index, columns] = list(scores.values())
     return rule, table
 
 
 def _scores_by_class(
-    row_number: int, row: Mapping[str, Any] | Sequence[Mapping[str, Any]]
+    index: int, row: Mapping[str, Any] | Sequence[Mapping[str, Any]]
 ) -> dict[str, float]:
     """The probabilities of a row, by class name."""
     if isinstance(row, Mapping) and "label" not in row:
@@ -276,16 +267,15 @@ def _scores_by_class(
     for name, value in entries:
         score = _as_python(value)
         if not (isinstance(name, str) or is_integer(name)) or not _is_number(score):
-            raise _row_error(
-                row_number, f" is no prediction of a pipeline: {short_repr(row)}", _FORMAT_HINT
-            )
+            problem = f" is no prediction of a pipeline: {short_repr(row)}"
+            raise _row_error(index, problem, _FORMAT_HINT)
         if not -TIE_MARGIN <= score <= 1 + TIE_MARGIN:
             problem = f": the score of {short_repr(name)} is {short_repr(score)}, no probability"
-            raise _row_error(row_number, problem, SOFTMAX_HINT)
+            raise _row_error(index, problem, SOFTMAX_HINT)
         if str(name) in scores:
             hint = "give each class of the model a name of its own (id2label)"
-            raise _row_error(row_number, f" names {short_repr(name)} twice", hint)
+            raise _row_error(index, f" names {short_repr(name)} twice", hint)
         scores[str(name)] = float(score)
     if len(scores) < len(POLAR_LABELS):
-        raise _row_error(row_number, f" names {', '.join(scores)} alone", _FORMAT_HINT)
+        raise _row_error(index, f" names {', '.join(scores)} alone", _FORMAT_HINT)
     return scores
