@@ -133,7 +133,7 @@ def _write_bank(
     lefts: defaultdict[_Key, set[str]] = defaultdict(set)
     for sentence in analyses:
         for reduction in reductions(sentence, grammar, lexicon, attached):
-            removed = sentence.tokens[reduction.first : reduction.last]
+            removed = sentence.tokens[reduction.start_token : reduction.end_token]
             if any(token.tag in ("PRP", "PRP$") for token in removed):
                 continue
             if any(
@@ -142,8 +142,8 @@ def _write_bank(
                 continue
             key = (reduction.removed, reduction.label, reduction.production.lhs)
             counts[key] += 1
-            heads[key][head_of(sentence.tokens, reduction.node, reduction.number) or ""] += 1
-            before = reduction.node.children[: reduction.number]
+            heads[key][head_of(sentence.tokens, reduction.node, reduction.child_number) or ""] += 1
+            before = reduction.node.children[: reduction.child_number]
             lefts[key].add(neighbour_label(before[-1].label if before else ""))
     rows = [
         {

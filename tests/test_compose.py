@@ -30,7 +30,7 @@ from s2lct.builder.records import (
     expansion_source_id,
     sentence_id,
 )
-from s2lct.builder.stages.choose import MAX_SHARE_OF_INSERTION, MIN_ALLOWED, choose, words_of
+from s2lct.builder.stages.choose import MAX_SHARE_OF_INSERTION, MIN_LIMIT, choose, inserted_text
 from s2lct.builder.stages.choose_seeds import MAX_SEEDS_OF_SENTENCE, choose_seeds
 from s2lct.builder.stages.compose import (
     MAX_WORDINGS_TRIED,
@@ -286,11 +286,11 @@ def test_no_insertion_is_chosen_more_often_than_its_share(
     assert len({one.id for one in taken}) == len(taken)
     assert all(one.seed_id == seed for seed, some in chosen.items() for one in some)
     assert all(len(some) <= per_seed for some in chosen.values())
-    counts = Counter(map(words_of, taken))
-    assert max(counts.values(), default=0) <= max(MIN_ALLOWED, MAX_SHARE_OF_INSERTION * len(taken))
+    counts = Counter(map(inserted_text, taken))
+    assert max(counts.values(), default=0) <= max(MIN_LIMIT, MAX_SHARE_OF_INSERTION * len(taken))
     # None is left out that could have been taken.
     left = [one for one in given_ones if one not in taken and len(chosen[one.seed_id]) < per_seed]
-    assert all(counts[words_of(one)] >= MIN_ALLOWED for one in left)
+    assert all(counts[inserted_text(one)] >= MIN_LIMIT for one in left)
     shuffled = list(given_ones)
     order.shuffle(shuffled)  # type: ignore[attr-defined]
     assert choose([seeds], shuffled, rules) == chosen

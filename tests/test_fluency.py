@@ -76,7 +76,7 @@ def extensions_of(text: str) -> list[Extension]:
     """Everything that passes without a reader, of all words at every place."""
     rules = rules_for(masks=10_000, masks_per_sentence=1, mask_tags=tuple(WORDS), collocations=None)
     models, sources = cast(KeptModels, EveryModel()), [source_of(text)]
-    with patch.object(extend, "MAX_WORDS_OF_MASK", 1_000):
+    with patch.object(extend, "MAX_FILLINGS_PER_MASKED_SENTENCE", 1_000):
         ((_, (_, found)),) = extend_batches(sources, models, rules)
     return found
 

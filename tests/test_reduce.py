@@ -17,7 +17,11 @@ from s2lct.builder.language.tags import WORD_TAGS
 from s2lct.builder.models import load_parser, load_tagger, parsed_sentences
 from s2lct.builder.records import Extension, ParsedSentence, Sentence, Source
 from s2lct.builder.stages.confirm import as_meant
-from s2lct.builder.stages.shorten import Attachment, paired, shortened
+from s2lct.builder.stages.shorten import (
+    Attachment,
+    pairs_of_extensions,
+    shorter_forms_with_extensions,
+)
 from s2lct.suite.tables import without
 
 pytestmark = [pytest.mark.shipped_models, pytest.mark.usefixtures("own_cache")]
@@ -47,7 +51,7 @@ def parsed(*texts: str) -> list[ParsedSentence]:
 
 def forms_of(text: str) -> dict[str, tuple[Extension, ...]]:
     (sentence,) = parsed(text)
-    return shortened(sentence, *known())
+    return shorter_forms_with_extensions(sentence, *known())
 
 
 @pytest.mark.parametrize(
@@ -82,10 +86,10 @@ def test_a_form_is_what_extends_it_without_what_was_inserted() -> None:
     sentences = parsed(*(f"{opening}{rest}." for opening, rest in OPENED))
     for sentence, (_, rest) in zip(sentences, OPENED, strict=True):
         text = sentence.text
-        found = shortened(sentence, *known())
+        found = shorter_forms_with_extensions(sentence, *known())
         for form, extensions in found.items():
             assert form[0].isupper()
-            for each in (*extensions, *paired(form, extensions)):
+            for each in (*extensions, *pairs_of_extensions(form, extensions)):
                 assert all(each.text[w.start : w.end] == w.word for w in each.inserted)
                 assert without(each.text, [(w.start, w.end) for w in each.inserted]) == form
                 pairs += len(each.inserted) > 1 and each.inserted[0].start == 0

@@ -16,7 +16,13 @@ from s2lct.builder.records import (
     Sentence,
     Source,
 )
-from s2lct.builder.stages.reword import Place, as_reworded, evaluations, place_in, reworded
+from s2lct.builder.stages.reword import (
+    Place,
+    evaluative_adjectives,
+    find_place,
+    reword_expansion,
+    reworded,
+)
 from s2lct.labels import Label
 
 pytestmark = [pytest.mark.shipped_models, pytest.mark.usefixtures("own_cache")]
@@ -45,10 +51,10 @@ def parsed(text: str) -> ParsedSentence:
 )
 def test_one_place_changes_the_sentiment(text: str, label: Label, expected: str | None) -> None:
     source = Source(Sentence("made", "1", text, label, score=0.5), parsed(text))
-    place = place_in(source, models())
+    place = find_place(source, models())
     found = None if place is None else reworded(source.parsed, place, "_").text
     assert found == expected
-    assert place is None or place.label != label
+    assert place is None or place.target_label != label
 
 
 @pytest.mark.parametrize(
@@ -67,13 +73,13 @@ def test_where_annotators_read_more_places_are_tried(
     text: str, label: Label, expected: str | None
 ) -> None:
     source = Source(Sentence("made", "1", text, label, score=0.5), parsed(text))
-    place = place_in(source, models(), anywhere=True)
+    place = find_place(source, models(), relaxed=True)
     found = None if place is None else reworded(source.parsed, place, "_").text
     assert found == expected
 
 
 def test_words_say_how_good_a_film_is_and_not_how_sad() -> None:
-    found = evaluations(models(), Lexicon.load())
+    found = evaluative_adjectives(models(), Lexicon.load())
     assert {"bad", "awful", "terrible"} <= found["negative"]
     assert {"great", "wonderful"} <= found["positive"]
     assert not {"sad", "grim", "wrong", "worn"} & (found["negative"] | found["positive"])
@@ -85,7 +91,7 @@ def test_an_opinion_stands_before_what_an_expansion_inserts() -> None:
     licence = Production("NP", ("DT", "NN"), ("DT", "JJ", "NN"), 0.1)
     extension = Extension(text, words, "masked", licence, parsed=parsed(text))
     expansion = Expansion("x", "s", text, words, extension, "S")
-    longer = as_reworded(expansion, Place(1, False, "negative"), "bad")
+    longer = reword_expansion(expansion, Place(1, False, "negative"), "bad")
     assert longer is not None
     assert longer.extension.text == "The bad Swedish movie ends at a bus stop."
     (word,) = longer.extension.inserted

@@ -8,7 +8,7 @@ from s2lct.builder.language.grammar import ReferenceGrammar, shipped_attachments
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import load_parser, load_tagger, parsed_sentences
 from s2lct.builder.models.opinions import opinions
-from s2lct.builder.stages.shorten import shortened
+from s2lct.builder.stages.shorten import shorter_forms_with_extensions
 from s2lct.builder.stages.soundness import is_sound
 from s2lct.labels import LABELS
 
@@ -57,7 +57,7 @@ def test_a_shortened_sentence_keeps_what_its_words_need() -> None:
         parsed_sentences(list(shorter), load_tagger(), load_parser()), shorter.values(), strict=True
     ):
         assert sentence is not None
-        found = shortened(
+        found = shorter_forms_with_extensions(
             sentence,
             ReferenceGrammar.load(),
             Lexicon.load(),

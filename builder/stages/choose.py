@@ -1,4 +1,4 @@
-"""Choose expansions: for variety, a greedy maximum coverage."""
+"""Choose expansions: a greedy choice for variety."""
 
 from __future__ import annotations
 
@@ -12,91 +12,112 @@ from s2lct.builder.rules import BuildRules
 from s2lct.identity import shuffle_key
 
 MAX_SHARE_OF_INSERTION = 0.02
-"""No inserted word or phrase is in a larger share of a suite's expansions."""
+"""The largest share of a suite's expansions that insert the same word or phrase."""
 MAX_SHARE_OF_WORD_CLASS = 0.04
-"""Nor does a class of words, as numbers are."""
-MIN_ALLOWED = 2
+"""The largest share of a suite's expansions that insert a word of one class, such as numbers."""
+MIN_LIMIT = 2
+"""Even in a small suite an insertion may be used this often."""
 
 
 def choose(
-    groups: Collection[Sequence[str]], expansions: Iterable[Expansion], rules: BuildRules
+    seed_ids_by_capability: Collection[Sequence[str]],
+    expansions: Iterable[Expansion],
+    rules: BuildRules,
 ) -> dict[str, list[Expansion]]:
-    """Choose each seed's expansions in a suite, those first that add what the chosen ones lack.
+    """Choose the expansions of each seed, for variety.
 
-    In rounds every seed gets one more, as long as it has any, those of a capability with few
-    candidates first, among them those with few themselves. It is the candidate whose words, number
-    of words, production and kind were chosen least, one of several words before those of one. No
-    word or phrase makes up more than `MAX_SHARE_OF_INSERTION` of all, no class of words more than
-    `MAX_SHARE_OF_WORD_CLASS`: numbers, words that English writes with a capital, and those of the
-    domain.
+    In rounds, each seed gets one more expansion. Seeds come in this order: those of capabilities
+    with few candidates first, then those with few candidates of their own.
+
+    The choice falls on the candidate whose words, length, production and tags have been used least.
+    Phrases of several words are chosen before single words.
+
+    No word or phrase makes up more than `MAX_SHARE_OF_INSERTION` of all expansions. No class of
+    words makes up more than `MAX_SHARE_OF_WORD_CLASS`. The classes are numbers, words that English
+    capitalizes, and the domain's own classes.
 
     Args:
-        groups: ids of the seeds of each capability.
+        seed_ids_by_capability: one group of seed ids for each capability.
         expansions: the candidates.
-        rules: of the build.
+        rules: the rules of the build.
 
     Returns:
-        For each seed its expansions, in the order they were chosen.
+        The chosen expansions of each seed, by its id, in the order of choice.
     """
-    per_seed, seed = rules.expansions, rules.seed
-    of_seed: defaultdict[str, list[_Candidate]] = defaultdict(list)
+    expansions_per_seed, random_seed = rules.expansions, rules.seed
+    candidates_of_seed: defaultdict[str, list[_Candidate]] = defaultdict(list)
     for expansion in expansions:
-        key = shuffle_key(seed, "choose", expansion.id)
+        tie_breaker = shuffle_key(random_seed, "choose", expansion.id)
         is_limited = rules.limits_authors_words or expansion.extension.origin != "attested"
-        limited = _limited(expansion, rules.domain_words) if is_limited else frozenset()
-        candidate = _Candidate(expansion, *_features(expansion), limited, key)
-        of_seed[expansion.seed_id].append(candidate)
-    of_group = {
-        id: sum(len(of_seed[seed_id]) for seed_id in group) for group in groups for id in group
+        limited_features = (
+            _limited_features(expansion, rules.domain_words) if is_limited else frozenset()
+        )
+        candidate = _Candidate(expansion, *_features(expansion), limited_features, tie_breaker)
+        candidates_of_seed[expansion.seed_id].append(candidate)
+    capability_candidates_of_seed = {
+        id: sum(len(candidates_of_seed[seed_id]) for seed_id in group)
+        for group in seed_ids_by_capability
+        for id in group
     }
-    ordered = sorted(
-        of_group,
-        key=lambda id: (of_group[id], len(of_seed[id]), shuffle_key(seed, "order of seeds", id)),
+    seed_ids = sorted(
+        capability_candidates_of_seed,
+        key=lambda id: (
+            capability_candidates_of_seed[id],
+            len(candidates_of_seed[id]),
+            shuffle_key(random_seed, "order of seeds", id),
+        ),
     )
-    total = sum(min(per_seed, len(candidates)) for candidates in of_seed.values())
+    assumed_count = sum(
+        min(expansions_per_seed, len(candidates)) for candidates in candidates_of_seed.values()
+    )
     while True:
-        chosen = _chosen(ordered, of_seed, per_seed, _limits(total))
-        number = sum(map(len, chosen.values()))
-        if _limits(number) == _limits(total):
-            return {id: chosen[id] for id in of_group}
-        # Fewer were chosen than there was room for: of these, too, it is no larger share.
-        total = (total + number) // 2
+        chosen = _choose_in_rounds(
+            seed_ids, candidates_of_seed, expansions_per_seed, _usage_limits(assumed_count)
+        )
+        chosen_count = sum(map(len, chosen.values()))
+        if _usage_limits(chosen_count) == _usage_limits(assumed_count):
+            return {id: chosen[id] for id in capability_candidates_of_seed}
+        # The limits were shares of a larger count: choose again by shares of a smaller one.
+        assumed_count = (assumed_count + chosen_count) // 2
 
 
-def _limits(total: int) -> dict[str, int]:
-    """How often a word or phrase, and a class of words, may be among so many expansions."""
+def _usage_limits(expansion_count: int) -> dict[str, int]:
+    """How many of so many expansions may insert one word or phrase, and one class of words."""
     shares = {"part": MAX_SHARE_OF_INSERTION, "class": MAX_SHARE_OF_WORD_CLASS}
-    return {name: max(MIN_ALLOWED, int(share * total)) for name, share in shares.items()}
+    return {name: max(MIN_LIMIT, int(share * expansion_count)) for name, share in shares.items()}
 
 
 Feature = tuple[str, str]
-SINGLE: Feature = ("length", "1")
+"""A kind of feature and its value: ``("length", "1")``."""
+SINGLE_WORD: Feature = ("length", "1")
+"""The feature of expansions that insert a single word."""
 
 
 class _Candidate(NamedTuple):
-    """An expansion with what of it may have been chosen before, and what decides among equals."""
+    """An expansion with its features, which the choice counts, and a key that breaks ties."""
 
     expansion: Expansion
-    words: Feature
-    length: Feature
-    production: Feature
-    kinds: tuple[Feature, ...]
-    limited: frozenset[Feature]
-    key: bytes
+    words_feature: Feature
+    length_feature: Feature
+    production_feature: Feature
+    tag_features: tuple[Feature, ...]
+    limited_features: frozenset[Feature]
+    tie_breaker: bytes
 
-    def rank(self, used: Mapping[Feature, int]) -> tuple[int, int, int, int, bytes]:
-        """How often the chosen ones have what it has, the least first to choose."""
+    def usage(self, use_counts: Mapping[Feature, int]) -> tuple[int, int, int, int, bytes]:
+        """A sort key: how often each feature was used so far. The lowest is chosen first."""
         return (
-            used[self.words],
-            used[self.length],
-            used[self.production],
-            min(used[kind] for kind in self.kinds),
-            self.key,
+            use_counts[self.words_feature],
+            use_counts[self.length_feature],
+            use_counts[self.production_feature],
+            min(use_counts[kind] for kind in self.tag_features),
+            self.tie_breaker,
         )
 
 
 def _features(expansion: Expansion) -> tuple[Feature, Feature, Feature, tuple[Feature, ...]]:
-    words = words_of(expansion)
+    """The features of an expansion that the choice counts: words, length, production and tags."""
+    words = inserted_text(expansion)
     production = expansion.extension.production
     return (
         ("words", words),
@@ -106,12 +127,17 @@ def _features(expansion: Expansion) -> tuple[Feature, Feature, Feature, tuple[Fe
     )
 
 
-def _limited(expansion: Expansion, domain: Mapping[str, Collection[str]]) -> frozenset[Feature]:
-    """An expansion's words and phrases, and the classes of its words; a phrase is of none."""
+def _limited_features(
+    expansion: Expansion, domain_words: Mapping[str, Collection[str]]
+) -> frozenset[Feature]:
+    """The features with a limit: each inserted word or phrase, and the classes of single words.
+
+    Phrases have no class.
+    """
     features = {("part", word.word.lower()) for word in expansion.inserted}
     for inserted in expansion.inserted:
         word = inserted.word.lower()
-        features.update(("class", name) for name, words in domain.items() if word in words)
+        features.update(("class", name) for name, words in domain_words.items() if word in words)
         if inserted.tag == "CD":
             features.add(("class", "number"))
         elif inserted.tag in ("NNP", "NNPS") or (inserted.tag == "JJ" and word in proper_words()):
@@ -119,43 +145,54 @@ def _limited(expansion: Expansion, domain: Mapping[str, Collection[str]]) -> fro
     return frozenset(features)
 
 
-def _chosen(
-    seeds: Sequence[str],
-    of_seed: Mapping[str, Sequence[_Candidate]],
-    per_seed: int,
+def _choose_in_rounds(
+    seed_ids: Sequence[str],
+    candidates_of_seed: Mapping[str, Sequence[_Candidate]],
+    expansions_per_seed: int,
     limits: Mapping[str, int],
 ) -> dict[str, list[Expansion]]:
-    remaining = {id: list(of_seed.get(id, ())) for id in seeds}
-    chosen: dict[str, list[Expansion]] = {id: [] for id in seeds}
-    used: defaultdict[Feature, int] = defaultdict(int)
+    """Choose up to so many expansions of each seed, one a round, within the limits."""
+    remaining = {id: list(candidates_of_seed.get(id, ())) for id in seed_ids}
+    chosen: dict[str, list[Expansion]] = {id: [] for id in seed_ids}
+    use_counts: defaultdict[Feature, int] = defaultdict(int)
     used_up: set[Feature] = set()
 
-    def take(id: str, only_several: bool) -> bool:
-        """Choose one more expansion of a seed; whether there was one."""
-        if len(chosen[id]) == per_seed:
+    def take(id: str, multiword_only: bool) -> bool:
+        """Choose one more expansion of a seed; False if none is left."""
+        if len(chosen[id]) == expansions_per_seed:
             return False
-        remaining[id] = [each for each in remaining[id] if used_up.isdisjoint(each.limited)]
+        remaining[id] = [
+            each for each in remaining[id] if used_up.isdisjoint(each.limited_features)
+        ]
         candidates = remaining[id]
-        if only_several:
-            candidates = [each for each in candidates if each.length != SINGLE]
+        if multiword_only:
+            candidates = [each for each in candidates if each.length_feature != SINGLE_WORD]
         if not candidates:
             return False
-        best = min(candidates, key=lambda candidate: candidate.rank(used))
+        best = min(candidates, key=lambda candidate: candidate.usage(use_counts))
         remaining[id].remove(best)
         chosen[id].append(best.expansion)
-        for feature in (best.words, best.length, best.production, *best.kinds, *best.limited):
-            used[feature] += 1
-        used_up.update(each for each in best.limited if used[each] >= limits[each[0]])
+        for feature in (
+            best.words_feature,
+            best.length_feature,
+            best.production_feature,
+            *best.tag_features,
+            *best.limited_features,
+        ):
+            use_counts[feature] += 1
+        used_up.update(
+            each for each in best.limited_features if use_counts[each] >= limits[each[0]]
+        )
         return True
 
-    # Single words would use up what is limited, and of them there are enough.
-    for only_several in (True, False):
-        waiting = seeds
+    # Single words would use up the limits, and there are enough of them.
+    for multiword_only in (True, False):
+        waiting = seed_ids
         while waiting:
-            waiting = [id for id in waiting if take(id, only_several)]
+            waiting = [id for id in waiting if take(id, multiword_only)]
     return chosen
 
 
-def words_of(expansion: Expansion) -> str:
-    """What was inserted, in lower case."""
+def inserted_text(expansion: Expansion) -> str:
+    """The inserted words and phrases of an expansion, joined by spaces, in lower case."""
     return " ".join(word.word for word in expansion.inserted).lower()

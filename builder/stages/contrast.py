@@ -133,21 +133,23 @@ def _reworded(
     places = [
         (seed, place)
         for seed in seeds
-        if (place := reword.place_in(seed.sources[0], models, anywhere=rules.rewords_freely))
+        if (place := reword.find_place(seed.sources[0], models, relaxed=rules.rewords_freely))
     ]
     if not places:
         return {}
     in_sources = [(seed.sources[0], place) for seed, place in places]
-    words = reword.words_for(in_sources, models, reword.evaluations(models, Lexicon.load()))
+    words = reword.words_for(
+        in_sources, models, reword.evaluative_adjectives(models, Lexicon.load())
+    )
     contrasts: dict[str, Case] = {}
     for (seed, place), word in zip(places, words, strict=True):
         if word is None:
             continue
         (source,), (slot,) = seed.sources, seed.slots
         other = replace(source, parsed=reword.reworded(source.parsed, place, word))
-        opposite = contrast_of(seed, {slot: other}, place.label)
+        opposite = contrast_of(seed, {slot: other}, place.target_label)
         if opposite is not None:
-            longer = (reword.as_reworded(each, place, word) for each in expansions[seed.id])
+            longer = (reword.reword_expansion(each, place, word) for each in expansions[seed.id])
             contrasts |= {seed.id: opposite}
             contrasts |= _of_expansions(list(filter(None, longer)), opposite)
     return contrasts

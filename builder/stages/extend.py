@@ -1,8 +1,11 @@
-"""Extend: sentences with words or phrases inserted, from three origins (S²LCT, Algorithm 1).
+"""Extend: insert words or phrases from three origins into sentences (S²LCT, Algorithm 1).
 
-*Masked* words come from the masked language model, *phrases* from the bank of what reviewers write,
-and *attested* ones stood in the author's own sentence, which was shortened to be a seed's. Whatever
-the origin, an extension must have the right tags, be neutral, and be parsed as it was meant.
+*Masked* words come from the masked language model, and *phrases* from a bank of phrases that
+reviewers write. *Attested* words were cut from the author's sentence when it was shortened to a
+seed.
+
+Whatever the origin, an extension must have the right tags, be neutral, and have the parse that it
+was made with.
 """
 
 from __future__ import annotations
@@ -33,70 +36,96 @@ from s2lct.builder.records import (
 )
 from s2lct.builder.rules import BuildRules
 from s2lct.builder.stages.mask import Fillings, Problem, fill, mask, mask_offset
-from s2lct.builder.stages.shorten import head_of, paired
+from s2lct.builder.stages.shorten import head_of, pairs_of_extensions
 from s2lct.labels import Label
 
-MAX_WORDS_OF_MASK = 3
-SHORTEST_REPEATED_WORD = 4
-"""Shorter words of a phrase may stand in its sentence, too."""
+MAX_FILLINGS_PER_MASKED_SENTENCE = 3
+"""The number of fillings used of a masked sentence, without those that annotators judged
+faultless."""
+MIN_LENGTH_OF_REPETITION = 4
+"""A phrase is refused if it repeats a word of the sentence with at least so many letters."""
 
 
 def sources_of(seeds: Mapping[str, Sequence[Seed]]) -> list[Source]:
-    """The sentences of seeds, of distinct texts, with all attested extensions of a text."""
-    sources: dict[str, Source] = {}
+    """The source sentences of all seeds, one for each text.
+
+    The attested extensions of equal texts are merged.
+    """
+    source_of_text: dict[str, Source] = {}
     for source in (source for group in seeds.values() for seed in group for source in seed.sources):
-        others = sources.get(source.text, source).extensions
-        extensions = tuple(dict.fromkeys((*others, *source.extensions)))
-        sources[source.text] = replace(source, extensions=extensions)
-    return list(sources.values())
+        earlier_extensions = source_of_text.get(source.text, source).extensions
+        extensions = tuple(dict.fromkeys((*earlier_extensions, *source.extensions)))
+        source_of_text[source.text] = replace(source, extensions=extensions)
+    return list(source_of_text.values())
 
 
 def extend(
     sources: Sequence[Source], models: KeptModels, rules: BuildRules
 ) -> list[list[Extension]]:
-    """The extensions of each sentence that may stand in cases, not tagged or parsed yet.
+    """The extensions of each sentence that the rules allow, before tagging and parsing.
 
-    One text may be there from several origins and with several tags for its word: what the tagger
-    and the parser confirm decides.
+    A text may occur several times, with different origins or tags of its words. Tagger and parser
+    later confirm one.
     """
-    extended: list[list[Extension]] = []
-    for source, masked in zip(sources, masked_extensions(sources, models, rules), strict=True):
-        phrases = phrase_extensions(source, rules.phrases, rules.barred_words)
+    extensions_of_sources: list[list[Extension]] = []
+    for source, from_masks in zip(sources, masked_extensions(sources, models, rules), strict=True):
+        from_phrases = phrase_extensions(source, rules.phrases, rules.barred_words)
         distinct = {
-            (each.text, each.origin, tuple(word.tag for word in each.inserted)): each
-            for each in (*masked, *phrases, *source.extensions)
-            if each.text != source.text
+            (
+                extension.text,
+                extension.origin,
+                tuple(word.tag for word in extension.inserted),
+            ): extension
+            for extension in (*from_masks, *from_phrases, *source.extensions)
+            if extension.text != source.text
         }
         label = source.sentence.label
-        usable = [each for each in distinct.values() if _may_stand(each, label, rules)]
+        usable = [
+            extension
+            for extension in distinct.values()
+            if _is_allowed_in_cases(extension, label, rules)
+        ]
         if rules.inserts_in_pairs:
-            usable += [e for e in paired(source.text, usable) if _may_stand(e, label, rules)]
-        extended.append([each for each in usable if each.id in rules.accepted_extensions])
-    return extended
+            usable += [
+                pair
+                for pair in pairs_of_extensions(source.text, usable)
+                if _is_allowed_in_cases(pair, label, rules)
+            ]
+        extensions_of_sources.append(
+            [extension for extension in usable if extension.id in rules.accepted_extensions]
+        )
+    return extensions_of_sources
 
 
-def _may_stand(extension: Extension, label: Label, rules: BuildRules) -> bool:
-    part = extension.id, label
-    if part in rules.accepted_parts:
+def _is_allowed_in_cases(extension: Extension, label: Label, rules: BuildRules) -> bool:
+    """Whether an extension may stand in cases with this label.
+
+    Annotators accepted it, or are still to decide about it.
+    """
+    extension_and_label = extension.id, label
+    if extension_and_label in rules.accepted_parts:
         return True
     is_tried = extension.origin != "phrase" and extension.second is None
-    return is_tried and part in rules.undecided_parts
+    return is_tried and extension_and_label in rules.undecided_parts
 
 
 def masked_extensions(
     sources: Sequence[Source], models: KeptModels, rules: BuildRules
 ) -> list[list[Extension]]:
-    """Extensions by the masked language model, the likeliest words of each masked sentence.
+    """Extensions by the masked language model, the likeliest words of each masked sentence first.
 
-    Of the words suggested for a mask some are taken, beside those that annotators found faultless:
-    words of the mask's tag that stood beside the sentence's words before, as the rules demand.
+    Of each masked sentence at most `MAX_FILLINGS_PER_MASKED_SENTENCE` fillings are used, plus those
+    that annotators judged faultless. A word must fit the tag of its mask. If the rules have
+    collocations, it must also have stood beside such neighbours before.
     """
     words, lexicon = tuple(models.words), Lexicon.load()
-    of_tag = {tag: fitting_words(words, tag, lexicon) - connectives() for tag in rules.mask_tags}
-    chosen: dict[Problem, Sequence[frozenset[str]]] = {}
-    masked: list[list[MaskedSentence]] = []
+    words_of_tag = {
+        tag: fitting_words(words, tag, lexicon) - connectives() for tag in rules.mask_tags
+    }
+    allowed_words: dict[Problem, Sequence[frozenset[str]]] = {}
+    masked_of_sources: list[list[MaskedSentence]] = []
     for source in sources:
-        drawn = mask(
+        sampled = mask(
             sentence_id(source.text),
             source.parsed,
             ReferenceGrammar.load(),
@@ -105,138 +134,193 @@ def masked_extensions(
             tags=rules.mask_tags,
             seed=rules.seed,
         )
-        drawn = [each for each in drawn if sentence_id(each.text) in rules.worth_processing]
-        for each in drawn:
-            chosen[each.text, each.tags] = _fitting(source, each, of_tag, rules)
-        masked.append([each for each in drawn if all(chosen[each.text, each.tags])][: rules.masks])
-    flat = [each for of_source in masked for each in of_source]
-    fillings = iter(fill(flat, models, fitting=chosen))
+        sampled = [
+            masked_sentence
+            for masked_sentence in sampled
+            if sentence_id(masked_sentence.text) in rules.worth_processing
+        ]
+        for masked_sentence in sampled:
+            allowed_words[masked_sentence.text, masked_sentence.tags] = _allowed_words(
+                source, masked_sentence, words_of_tag, rules
+            )
+        masked_of_sources.append(
+            [
+                masked_sentence
+                for masked_sentence in sampled
+                if all(allowed_words[masked_sentence.text, masked_sentence.tags])
+            ][: rules.masks]
+        )
+    all_masked = [
+        masked_sentence
+        for masked_sentences in masked_of_sources
+        for masked_sentence in masked_sentences
+    ]
+    fillings = iter(fill(all_masked, models, fitting=allowed_words))
     return [
-        [e for each in of_source for e in _filled(source, each, next(fillings), rules)]
-        for source, of_source in zip(sources, masked, strict=True)
+        [
+            extension
+            for masked_sentence in masked_sentences
+            for extension in _extensions_from_fillings(
+                source, masked_sentence, next(fillings), rules
+            )
+        ]
+        for source, masked_sentences in zip(sources, masked_of_sources, strict=True)
     ]
 
 
-def _fitting(
-    source: Source, masked: MaskedSentence, of_tag: Mapping[str, frozenset[str]], rules: BuildRules
+def _allowed_words(
+    source: Source,
+    masked: MaskedSentence,
+    words_of_tag: Mapping[str, frozenset[str]],
+    rules: BuildRules,
 ) -> list[frozenset[str]]:
-    """The words that each mask of a sentence may be."""
+    """The words that may fill each mask of a masked sentence."""
     if rules.collocations is None:
-        return [of_tag[tag] for tag in masked.tags]
+        return [words_of_tag[tag] for tag in masked.tags]
     return [
-        of_tag[tag] & rules.collocations.fitting(source.parsed.tokens, place, tag)
-        for place, tag in zip(masked.places, masked.tags, strict=True)
+        words_of_tag[tag] & rules.collocations.fitting(source.parsed.tokens, token_number, tag)
+        for token_number, tag in zip(masked.places, masked.tags, strict=True)
     ]
 
 
-def _filled(
+def _extensions_from_fillings(
     source: Source, masked: MaskedSentence, fillings: Fillings, rules: BuildRules
 ) -> Iterator[Extension]:
-    unwanted = _forms(source) | rules.barred_words
-    number = 0
+    """The extensions that the fillings of one masked sentence make.
+
+    Fillings with barred words, with words of the sentence, or that clash with a neighbour are left
+    out.
+    """
+    refused_words = _words_and_lemmas(source) | rules.barred_words
+    accepted_count = 0
     for words, score in fillings:
         text, inserted = masked.filled(words)
-        if number >= MAX_WORDS_OF_MASK and sentence_id(text) not in rules.faultless:
+        if (
+            accepted_count >= MAX_FILLINGS_PER_MASKED_SENTENCE
+            and sentence_id(text) not in rules.faultless
+        ):
             continue
-        if not unwanted.isdisjoint(word.lower() for word in words):
+        if not refused_words.isdisjoint(word.lower() for word in words):
             continue
-        pieces = zip(masked.places, words, strict=True)
-        if any(_clashes(source.parsed.tokens, place, word) for place, word in pieces):
+        numbers_and_words = zip(masked.places, words, strict=True)
+        if any(
+            _clashes(source.parsed.tokens, token_number, word)
+            for token_number, word in numbers_and_words
+        ):
             continue
-        number += 1
+        accepted_count += 1
         first, *others = masked.productions
         yield Extension(text, inserted, "masked", first, score, tuple(others))
 
 
-def _forms(source: Source) -> set[str]:
+def _words_and_lemmas(source: Source) -> set[str]:
     """The words of a sentence and their lemmas, in lower case."""
     return {form.lower() for token in source.parsed.tokens for form in (token.text, token.lemma)}
 
 
-def phrase_extensions(source: Source, bank: PhraseBank, barred: frozenset[str]) -> list[Extension]:
-    """Extensions by phrases that reviewers add to the same head at such a place.
+def phrase_extensions(
+    source: Source, bank: PhraseBank, barred_words: frozenset[str]
+) -> list[Extension]:
+    """Extensions by phrases that reviewers add to the same head in the same position.
 
-    No phrase has a barred word, or one that the sentence has.
+    Phrases with a barred word, or with a word of the sentence, are left out.
     """
-    forms, tokens = _forms(source), source.parsed.tokens
+    sentence_words, tokens = _words_and_lemmas(source), source.parsed.tokens
     extensions: list[Extension] = []
     if not bank:
         return extensions
     for node in source.parsed.tree.nodes():
-        for number in range(1, len(node.children) + 1):
-            place = node.children[number].start if number < len(node.children) else node.end
-            for phrase, production in _phrases_at(tokens, node, number, bank):
+        for child_number in range(1, len(node.children) + 1):
+            token_number = (
+                node.children[child_number].start if child_number < len(node.children) else node.end
+            )
+            for phrase, production in _phrases_at(tokens, node, child_number, bank):
                 words = phrase.text.lower().replace(",", " ").split()
-                if " ".join(words) in connectives() or not barred.isdisjoint(words):
+                if " ".join(words) in connectives() or not barred_words.isdisjoint(words):
                     continue
-                if any(word in forms and len(word) >= SHORTEST_REPEATED_WORD for word in words):
+                if any(
+                    word in sentence_words and len(word) >= MIN_LENGTH_OF_REPETITION
+                    for word in words
+                ):
                     continue
-                if extension := _with_phrase(source, place, phrase, production):
+                if extension := _with_phrase(source, token_number, phrase, production):
                     extensions.append(extension)
     return extensions
 
 
 def _phrases_at(
-    tokens: Sequence[Token], node: Node, number: int, bank: PhraseBank
+    tokens: Sequence[Token], node: Node, child_number: int, bank: PhraseBank
 ) -> Iterator[tuple[Phrase, Production]]:
-    """The phrases that stand on a head before child ``number``, and that the grammar licenses."""
+    """The banked phrases for the head at child ``child_number`` that the grammar licenses there."""
     grammar, labels = ReferenceGrammar.load(), node.child_labels
-    left_label, heads = labels[number - 1], _heads_at(tokens, node, number)
+    left_label = labels[child_number - 1]
+    phrase_head, modifier_head = _possible_heads(tokens, node, child_number)
     licensed: dict[tuple[str, bool], Production | None] = {}
-    banked = {
-        head: bank.get((node.label, neighbour_label(left_label), head or ""), ()) for head in heads
+    phrases_of_head = {
+        head: bank.get((node.label, neighbour_label(left_label), head or ""), ())
+        for head in (phrase_head, modifier_head)
     }
-    for head, phrase in ((head, phrase) for head, phrases in banked.items() for phrase in phrases):
-        if heads[_is_modifier(phrase)] != head:
+    for head, phrase in (
+        (head, phrase) for head, phrases in phrases_of_head.items() for phrase in phrases
+    ):
+        if head != (modifier_head if _is_modifier(phrase) else phrase_head):
             continue
         if left_label == node.label and phrase.label not in ("PP", "SBAR", "VP", "ADVP"):
             continue
         key = (phrase.label, phrase.text.startswith(","))
         if key not in licensed:
-            rhs = (*labels[:number], phrase.label, *labels[number:])
+            rhs = (*labels[:child_number], phrase.label, *labels[child_number:])
             share = grammar.probability(node.label, rhs)
             production = Production(node.label, labels, rhs, round(share, 8))
             licensed[key] = production if share else None
-        if (licence := licensed[key]) is not None:
-            yield phrase, licence
+        if (licensed_production := licensed[key]) is not None:
+            yield phrase, licensed_production
 
 
 def _is_modifier(phrase: Phrase) -> bool:
-    """Whether it would stand before a noun, not behind its head."""
+    """Whether a phrase is put in front of a noun, not behind its head."""
     return " " not in phrase.text and phrase.label != "ADVP"
 
 
-def _heads_at(tokens: Sequence[Token], node: Node, number: int) -> tuple[str | None, str | None]:
-    """The lemma of the head that a phrase at a place hangs on, and that of a modifier there."""
-    behind = head_of(tokens, Node(node.label, (*node.children[:number], node), 0, 1), number)
+def _possible_heads(
+    tokens: Sequence[Token], node: Node, child_number: int
+) -> tuple[str | None, str | None]:
+    """The lemmas of two heads for an insertion before child ``child_number``.
+
+    The first is the head of a phrase, which follows its head; the second the head of a modifier,
+    which precedes it.
+    """
+    phrase_head = head_of(
+        tokens, Node(node.label, (*node.children[:child_number], node), 0, 1), child_number
+    )
     if node.label != "NP":
-        return behind, behind
-    nouns = [c for c in node.children[number:] if c.is_word and c.label.startswith("NN")]
-    return behind, tokens[nouns[-1].start].lemma.lower() if nouns else None
+        return phrase_head, phrase_head
+    nouns = [c for c in node.children[child_number:] if c.is_word and c.label.startswith("NN")]
+    return phrase_head, tokens[nouns[-1].start].lemma.lower() if nouns else None
 
 
 def _with_phrase(
-    source: Source, place: int, phrase: Phrase, production: Production
+    source: Source, token_number: int, phrase: Phrase, production: Production
 ) -> Extension | None:
-    """The sentence with a phrase before one of its tokens; None where it cannot stand."""
+    """The sentence with a phrase before token ``token_number``; None where it cannot stand."""
     tokens, text = source.parsed.tokens, source.text
-    spot = mask_offset(tokens, place)
-    if spot is None or _clashes(tokens, place, phrase.text):
+    offset_and_side = mask_offset(tokens, token_number)
+    if offset_and_side is None or _clashes(tokens, token_number, phrase.text):
         return None
-    offset, before = spot
+    offset, is_before_token = offset_and_side
     if phrase.text.startswith(","):
-        offset, space, behind = tokens[place - 1].end, "", ""
+        offset, space_before, space_after = tokens[token_number - 1].end, "", ""
     else:
-        space, behind = ("", " ") if before else (" ", "")
-    start = offset + len(space)
+        space_before, space_after = ("", " ") if is_before_token else (" ", "")
+    start = offset + len(space_before)
     inserted = InsertedWord(phrase.text, phrase.label, start, start + len(phrase.text))
-    longer = text[:offset] + space + phrase.text + behind + text[offset:]
-    return Extension(longer, (inserted,), "phrase", production)
+    extended_text = text[:offset] + space_before + phrase.text + space_after + text[offset:]
+    return Extension(extended_text, (inserted,), "phrase", production)
 
 
-def _clashes(tokens: Sequence[Token], place: int, inserted: str) -> bool:
-    """Whether what is inserted cannot stand beside one of its neighbours."""
-    left = tokens[place - 1].text.lower()
-    right = tokens[place].text.lower() if place < len(tokens) else ""
-    words = inserted.strip(", ").lower().split()
-    return clashes(left, words[0]) or clashes(words[-1], right)
+def _clashes(tokens: Sequence[Token], token_number: int, inserted: str) -> bool:
+    """Whether inserted text cannot stand beside one of its neighbours."""
+    previous_word = tokens[token_number - 1].text.lower()
+    next_word = tokens[token_number].text.lower() if token_number < len(tokens) else ""
+    inserted_words = inserted.strip(", ").lower().split()
+    return clashes(previous_word, inserted_words[0]) or clashes(inserted_words[-1], next_word)

@@ -1,6 +1,6 @@
-"""Reword: a sentence whose one opinion is another one, or that has one where it had none.
+"""Reword: replace a sentence's single opinion by its opposite, or give a neutral sentence one.
 
-The masked language model proposes words, and the lexicon says which way they go.
+The masked language model proposes words, and the lexicon gives their polarity.
 """
 
 from __future__ import annotations
@@ -18,173 +18,240 @@ from s2lct.builder.rules import ABOUT_GROUPS
 from s2lct.identity import shuffle_key
 from s2lct.labels import Label
 
-_FRAMES = (
+_PRAISE_AND_BLAME = (
     (
         f"I loved this movie because it is so {MASK}.",
         f"I hated this movie because it is so {MASK}.",
     ),
     (f"The acting is {MASK}, and I recommend it.", f"The acting is {MASK}, so avoid it."),
 )
-"""Sentences that praise and that blame: reviewers are sad in either, and pathetic in one."""
+"""Pairs of masked sentences, one of praise and one of blame.
+
+A word such as *sad* fits both, *pathetic* only blame.
+"""
 _EXCLAMATION = f"What a {MASK} movie!"
+"""A masked sentence that only words said of a film fit."""
 _MIN_LEANING = 0.35
+"""Least mean difference of a word's log probability between praise and blame."""
 _MIN_LOG_PROBABILITY = -8.0
-"""Of words that are said of a film: *wrong* and *evil* are not."""
+"""Least log probability of a word in `_EXCLAMATION`; *wrong* and *evil* are below it."""
 _MIN_SENTIMENT = 0.3
-_WORDS_PROPOSED, _MAX_BEHIND_FIRST = 6, 1.5
-"""Words that are tried in a place; how much less log probability they have than the first."""
-_BESIDE_AN_OPINION = ("JJ", "JJR", "JJS", "VBG", "VBN", "CC", "HYPH", ",", ":")
-_BEFORE_ITS_SUBJECT = ("DT", "PRP", "PRP$", "JJ")
-_NEVER_LIKELY = -20.0
+"""Least score of an opinion, from 0 to 1, without its sign."""
+_SUGGESTIONS_PER_PLACE = 6
+"""Words that the masked language model suggests for a place."""
+_MAX_LOG_PROBABILITY_GAP = 1.5
+"""The largest difference of log probability between the first suggestion and a word in use."""
+_TAGS_THAT_FORBID_REWORDING = ("JJ", "JJR", "JJS", "VBG", "VBN", "CC", "HYPH", ",", ":")
+"""Tags that no other word of a sentence may have if its opinion is to be replaced."""
+_TAGS_BEFORE_SUBJECT_NOUN = ("DT", "PRP", "PRP$", "JJ")
+"""Tags of words that may stand before the noun that opens a sentence."""
+_UNSUGGESTED_LOG_PROBABILITY = -20.0
+"""The log probability assumed of a word that the model does not suggest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a word goes: instead of a token, or before it."""
+    """The place of a new word in a sentence.
 
-    number: int
-    instead: bool
-    label: Label
+    Attributes:
+        token_number: the number of the token that the word replaces or precedes.
+        replaces_token: whether the word replaces the token; otherwise it is inserted before it.
+        target_label: the label of the reworded sentence.
+    """
+
+    token_number: int
+    replaces_token: bool
+    target_label: Label
 
 
-def place_in(source: Source, models: KeptModels, *, anywhere: bool = False) -> Place | None:
-    """Where a word changes a sentence's sentiment, if there is one such place.
+def find_place(source: Source, models: KeptModels, *, relaxed: bool = False) -> Place | None:
+    """Find the place where a word would change a sentence's sentiment; None if there is none.
 
-    In a sentence with a sentiment it is its one opinion, an adjective; in a neutral one it is
-    before the noun for what the review speaks of ("the story", "this is a story"), or instead of
-    the adjective there. If it may be ``anywhere``, other adjectives that say little may stand
-    beside the opinion, and the noun may be any.
+    In a sentence with a sentiment, it is the only opinion word, if that is an adjective. In a
+    neutral sentence, it is in front of the noun that names what is reviewed, as in *the story* or
+    *this is a story*, or at the adjective of that noun.
+
+    If ``relaxed``, weak opinion words and other adjectives are allowed beside the opinion, and any
+    noun will do.
     """
     lexicon = Lexicon.load()
     tokens, label = source.parsed.tokens, source.sentence.label
     if label != "neutral":
-        return _opinion_in(tokens, lexicon, label, models.scores if anywhere else None)
-    wanted: tuple[Label, ...] = ("negative", "positive")
-    toward = min(wanted, key=lambda each: shuffle_key(0, "reword", source.text, each))
-    for n in range(1, len(tokens)):
-        before = tokens[n - 1]
-        if not anywhere and before.tag not in _BEFORE_ITS_SUBJECT and before.lemma != "be":
+        return _place_of_only_opinion(tokens, lexicon, label, models.scores if relaxed else None)
+    opinion_labels: tuple[Label, ...] = ("negative", "positive")
+    target_label = min(opinion_labels, key=lambda each: shuffle_key(0, "reword", source.text, each))
+    for token_number in range(1, len(tokens)):
+        previous = tokens[token_number - 1]
+        if not relaxed and previous.tag not in _TAGS_BEFORE_SUBJECT_NOUN and previous.lemma != "be":
             break
-        behind = tokens[n + 1].tag if n + 1 < len(tokens) else ""
-        is_thing = anywhere or tokens[n].lemma.lower() in things()
-        if tokens[n].tag == "NN" and is_thing and behind[:2] not in ("NN", "PO"):
-            if before.tag == "JJ":
-                return Place(n - 1, True, toward)
-            if before.tag in ("DT", "PRP$"):
-                return Place(n, False, toward)
+        next_tag = tokens[token_number + 1].tag if token_number + 1 < len(tokens) else ""
+        is_thing = relaxed or tokens[token_number].lemma.lower() in things()
+        if tokens[token_number].tag == "NN" and is_thing and next_tag[:2] not in ("NN", "PO"):
+            if previous.tag == "JJ":
+                return Place(token_number - 1, True, target_label)
+            if previous.tag in ("DT", "PRP$"):
+                return Place(token_number, False, target_label)
     return None
 
 
-def _opinion_in(
-    tokens: Sequence[Token], lexicon: Lexicon, label: Label, scored: Scores | None
+def _place_of_only_opinion(
+    tokens: Sequence[Token], lexicon: Lexicon, label: Label, score_texts: Scores | None
 ) -> Place | None:
-    """Its one opinion, an adjective with nothing like it beside it."""
-    laden = {n for n, t in enumerate(tokens) if lexicon.is_laden(t.text, t.tag, t.lemma)}
-    if scored:
-        strengths = (fmean(map(abs, each)) for each in scored([tokens[n].text for n in laden]))
-        strong = {n for n, far in zip(laden, strengths, strict=True) if far >= _MIN_SENTIMENT}
-        laden = strong or laden
-    beside = [tag for tag in _BESIDE_AN_OPINION if not (scored and tag == "JJ")]
-    others = any(each.tag in beside for n, each in enumerate(tokens) if n not in laden)
-    if len(laden) != 1 or others:
+    """The place of a sentence's only opinion word, if that is an adjective.
+
+    None where another word has one of `_TAGS_THAT_FORBID_REWORDING`. If scores are given, weak
+    opinion words and other adjectives are ignored.
+    """
+    opinion_numbers = {n for n, t in enumerate(tokens) if lexicon.is_laden(t.text, t.tag, t.lemma)}
+    if score_texts:
+        strengths = (
+            fmean(map(abs, each)) for each in score_texts([tokens[n].text for n in opinion_numbers])
+        )
+        strong_numbers = {
+            n
+            for n, strength in zip(opinion_numbers, strengths, strict=True)
+            if strength >= _MIN_SENTIMENT
+        }
+        opinion_numbers = strong_numbers or opinion_numbers
+    forbidden_tags = [
+        tag for tag in _TAGS_THAT_FORBID_REWORDING if not (score_texts and tag == "JJ")
+    ]
+    has_forbidden_tag = any(
+        each.tag in forbidden_tags for n, each in enumerate(tokens) if n not in opinion_numbers
+    )
+    if len(opinion_numbers) != 1 or has_forbidden_tag:
         return None
-    (number,) = laden
-    toward: Label = "negative" if label == "positive" else "positive"
-    return Place(number, True, toward) if tokens[number].tag == "JJ" else None
+    (token_number,) = opinion_numbers
+    target_label: Label = "negative" if label == "positive" else "positive"
+    return Place(token_number, True, target_label) if tokens[token_number].tag == "JJ" else None
 
 
-def evaluations(models: KeptModels, lexicon: Lexicon) -> Mapping[Label, frozenset[str]]:
-    """Adjectives that say how good something is, by the lexicon, two scorers and reviewers."""
-    scored = {word: lexicon.score(word, "adj") or 0.0 for word in models.words}
+def evaluative_adjectives(models: KeptModels, lexicon: Lexicon) -> Mapping[Label, frozenset[str]]:
+    """Positive and negative adjectives on which the lexicon, the scorers and the model agree.
+
+    The masked language model says whether reviewers use a word in praise or in blame.
+    """
+    lexicon_scores = {word: lexicon.score(word, "adj") or 0.0 for word in models.words}
     signs = {
         word: 1 if score > 0 else -1
-        for word, score in scored.items()
+        for word, score in lexicon_scores.items()
         if abs(score) >= OPINIONATED and word not in ABOUT_GROUPS
     }
     evaluative = {
         word: sign
-        for (word, sign), each in zip(signs.items(), models.scores(signs), strict=True)
-        if all(sign * score >= _MIN_SENTIMENT for score in each)
+        for (word, sign), scores in zip(signs.items(), models.scores(signs), strict=True)
+        if all(sign * score >= _MIN_SENTIMENT for score in scores)
     }
-    among = frozenset(evaluative)
-    texts = [_EXCLAMATION, *(text for frame in _FRAMES for text in frame)]
-    said, *likely = [dict(each) for each in models.suggest(texts, len(among), [among] * len(texts))]
-    leaning = {
+    candidates = frozenset(evaluative)
+    texts = [_EXCLAMATION, *(text for frame in _PRAISE_AND_BLAME for text in frame)]
+    exclamation_scores, *frame_scores = [
+        dict(scores) for scores in models.suggest(texts, len(candidates), [candidates] * len(texts))
+    ]
+    praise_minus_blame = {
         word: sum(
-            praise.get(word, _NEVER_LIKELY) - blame.get(word, _NEVER_LIKELY)
-            for praise, blame in zip(likely[::2], likely[1::2], strict=True)
+            praise.get(word, _UNSUGGESTED_LOG_PROBABILITY)
+            - blame.get(word, _UNSUGGESTED_LOG_PROBABILITY)
+            for praise, blame in zip(frame_scores[::2], frame_scores[1::2], strict=True)
         )
-        / len(_FRAMES)
-        for word in among
-        if said.get(word, _NEVER_LIKELY) >= _MIN_LOG_PROBABILITY
+        / len(_PRAISE_AND_BLAME)
+        for word in candidates
+        if exclamation_scores.get(word, _UNSUGGESTED_LOG_PROBABILITY) >= _MIN_LOG_PROBABILITY
     }
     return {
         label: frozenset(
             word
-            for word, far in leaning.items()
-            if evaluative[word] == sign and sign * far >= _MIN_LEANING
+            for word, difference in praise_minus_blame.items()
+            if evaluative[word] == sign and sign * difference >= _MIN_LEANING
         )
         for label, sign in (("positive", 1), ("negative", -1))
     }
 
 
 def reworded(parsed: ParsedSentence, place: Place, word: str) -> ParsedSentence:
-    """A sentence with a word in a place; its tree is that of the sentence before."""
-    at = parsed.tokens[place.number]
-    if place.instead and at.text[0].isupper():
+    """The sentence with ``word`` at a place; the tree is copied unchanged."""
+    old_token = parsed.tokens[place.token_number]
+    if place.replaces_token and old_token.text[0].isupper():
         word = word[0].upper() + word[1:]
-    end, space = (at.end, "") if place.instead else (at.start, " ")
-    text = parsed.text[: at.start] + word + space + parsed.text[end:]
-    by = len(text) - len(parsed.text)
-    token = Token(word, "JJ", word.lower(), at.start, at.start + len(word))
-    behind = parsed.tokens[place.number + place.instead :]
-    moved = (replace(each, start=each.start + by, end=each.end + by) for each in behind)
-    return replace(parsed, text=text, tokens=(*parsed.tokens[: place.number], token, *moved))
+    end, space_after = (old_token.end, "") if place.replaces_token else (old_token.start, " ")
+    text = parsed.text[: old_token.start] + word + space_after + parsed.text[end:]
+    shift = len(text) - len(parsed.text)
+    token = Token(word, "JJ", word.lower(), old_token.start, old_token.start + len(word))
+    following_tokens = parsed.tokens[place.token_number + place.replaces_token :]
+    shifted_tokens = (
+        replace(each, start=each.start + shift, end=each.end + shift) for each in following_tokens
+    )
+    return replace(
+        parsed, text=text, tokens=(*parsed.tokens[: place.token_number], token, *shifted_tokens)
+    )
 
 
 def words_for(
-    asked: Sequence[tuple[Source, Place]], models: KeptModels, words: Mapping[Label, frozenset[str]]
+    sources_and_places: Sequence[tuple[Source, Place]],
+    models: KeptModels,
+    words_of_label: Mapping[Label, frozenset[str]],
 ) -> list[str | None]:
-    """A word for each place; None where none fits."""
-    masked = [reworded(source.parsed, place, MASK).text for source, place in asked]
-    among = [words[place.label] for _, place in asked]
-    proposed = models.suggest(masked, _WORDS_PROPOSED, among)
-    tried: list[tuple[int, str, ParsedSentence]] = []
-    for number, ((source, place), suggested) in enumerate(zip(asked, proposed, strict=True)):
+    """A word for each place; None where none fits.
+
+    Args:
+        sources_and_places: sentences, each with the place to reword.
+        models: suggest words and tag.
+        words_of_label: the words allowed for each target label.
+    """
+    masked = [reworded(source.parsed, place, MASK).text for source, place in sources_and_places]
+    allowed_words = [words_of_label[place.target_label] for _, place in sources_and_places]
+    proposed = models.suggest(masked, _SUGGESTIONS_PER_PLACE, allowed_words)
+    trials: list[tuple[int, str, ParsedSentence]] = []
+    for place_number, ((source, place), suggested) in enumerate(
+        zip(sources_and_places, proposed, strict=True)
+    ):
         tokens = source.parsed.tokens
-        before = tokens[place.number - 1].text.lower() if place.number else ""
+        previous_word = tokens[place.token_number - 1].text.lower() if place.token_number else ""
         lemmas = {each.lemma.lower() for each in tokens}
-        likely = [word for word, score in suggested if score >= suggested[0][1] - _MAX_BEHIND_FIRST]
-        for word in sorted(likely, key=lambda each: shuffle_key(0, "word", source.text, each)):
-            if not clashes(before, word) and word not in lemmas:
-                tried.append((number, word, reworded(source.parsed, place, word)))
-    chosen: dict[int, str] = {}
-    tagged = models.tag([parsed.text for _, _, parsed in tried])
-    for (number, word, parsed), tokens in zip(tried, tagged, strict=True):
+        likely = [
+            word for word, score in suggested if score >= suggested[0][1] - _MAX_LOG_PROBABILITY_GAP
+        ]
+        for word in sorted(likely, key=lambda word: shuffle_key(0, "word", source.text, word)):
+            if not clashes(previous_word, word) and word not in lemmas:
+                trials.append((place_number, word, reworded(source.parsed, place, word)))
+    word_of_place: dict[int, str] = {}
+    tokens_of_trials = models.tag([parsed.text for _, _, parsed in trials])
+    for (place_number, word, parsed), tokens in zip(trials, tokens_of_trials, strict=True):
         if [each.tag for each in tokens] == [each.tag for each in parsed.tokens]:
-            chosen.setdefault(number, word)
-    return [chosen.get(number) for number in range(len(asked))]
+            word_of_place.setdefault(place_number, word)
+    return [word_of_place.get(place_number) for place_number in range(len(sources_and_places))]
 
 
-def as_reworded(expansion: Expansion, place: Place, word: str) -> Expansion | None:
-    """An expansion of the sentence with a word in a place of the sentence that it extends."""
-    extension, extended = expansion.extension, expansion.extension.parsed
-    if extended is None:
+def reword_expansion(expansion: Expansion, place: Place, word: str) -> Expansion | None:
+    """The expansion with ``word`` inserted at a place of its sentence; None where it would clash.
+
+    The place is given in the sentence without the insertions of the expansion.
+    """
+    extension, extended_sentence = expansion.extension, expansion.extension.parsed
+    if extended_sentence is None:
         return None
-    of_sentence = [
-        number
-        for number, token in enumerate(extended.tokens)
+    original_token_numbers = [
+        n
+        for n, token in enumerate(extended_sentence.tokens)
         if not any(each.start <= token.start < each.end for each in extension.inserted)
     ]
-    # Before a noun, an opinion stands before what else does: "the bad Swedish movie".
-    there = of_sentence[place.number] if place.instead else of_sentence[place.number - 1] + 1
-    if there and clashes(extended.tokens[there - 1].text.lower(), word):
+    # In front of a noun, an opinion comes before other adjectives: "the bad Swedish movie".
+    token_number = (
+        original_token_numbers[place.token_number]
+        if place.replaces_token
+        else original_token_numbers[place.token_number - 1] + 1
+    )
+    if token_number and clashes(extended_sentence.tokens[token_number - 1].text.lower(), word):
         return None
-    longer = reworded(extended, replace(place, number=there), word)
-    at, by = extended.tokens[there].start, len(longer.text) - len(extended.text)
+    reworded_sentence = reworded(extended_sentence, replace(place, token_number=token_number), word)
+    offset = extended_sentence.tokens[token_number].start
+    shift = len(reworded_sentence.text) - len(extended_sentence.text)
     inserted = tuple(
-        replace(each, start=each.start + by, end=each.end + by) if each.start >= at else each
+        replace(each, start=each.start + shift, end=each.end + shift)
+        if each.start >= offset
+        else each
         for each in extension.inserted
     )
-    longer_extension = replace(extension, text=longer.text, inserted=inserted, parsed=longer)
-    return replace(expansion, extension=longer_extension)
+    reworded_extension = replace(
+        extension, text=reworded_sentence.text, inserted=inserted, parsed=reworded_sentence
+    )
+    return replace(expansion, extension=reworded_extension)

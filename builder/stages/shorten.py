@@ -1,8 +1,9 @@
 """Shorten: take neutral modifiers and adjuncts out of an author's sentence (Algorithm 1 backwards).
 
-Where a production of the sentence's parse stands in the reference grammar, and stands there without
-one of its modifiers too, the shortened sentence is a seed's, and the author's own is its expansion.
-Where an adjunct opens the sentence, what follows takes over its capital: *At times, it works.*
+A modifier may go if the reference grammar has the production both with it and without it. The
+shortened sentence then serves as a seed, and the author's own sentence as its expansion.
+
+Where an adjunct opens the sentence, the next word takes over its capital: *At times, it works.*
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from s2lct.suite.tables import without
 Attachment = tuple[str, str]
 """The lemma of a head and the word that opens a phrase on it: ("suffer", "from")."""
 
-_MODIFIERS: Mapping[str, frozenset[str]] = {
+_MODIFIER_LABELS: Mapping[str, frozenset[str]] = {
     "NP": frozenset({"JJ", "NN", "VBN", "VBG", "ADJP", "PP", "SBAR", "VP", "ADVP", "PRN", "NP"}),
     "VP": frozenset({"PP", "ADVP", "SBAR", "RB", "PRN"}),
     "S": frozenset({"PP", "ADVP", "SBAR", "PRN"}),
@@ -48,52 +49,64 @@ _MODIFIERS: Mapping[str, frozenset[str]] = {
     "ADVP": frozenset({"RB", "PP"}),
     "PP": frozenset({"ADVP", "RB"}),
 }
-"""What may be a modifier or an adjunct under a node."""
-_NAMES = frozenset({"NNP", "NNPS"})
-_PREDICATES = frozenset({"ADJP", "NP", "VP", "SBAR", "S", "PP", "ADVP"})
-_ADJUNCT_CLAUSES = frozenset({"that", "which", "who", "whose", "where", "when", "as", "while"})
-_CONJUNCTS = frozenset({"NP", "NN", "NNS", "NNP", "VP", "ADJP", "JJ", "PP", "S", "SBAR", "ADVP"})
-_ADJUNCTS = frozenset({"PP", "SBAR", "S", "ADVP", ",", ".", "CC"})
-_QUOTES = frozenset("\"“”'()")
-_CONJUNCTION = 3
-"""Conjunct, conjunction, conjunct."""
-MAX_SHARE_OF_MODIFIER = 0.15
-"""A phrase that a head has in a larger share of its occurrences is its complement."""
-MIN_TOKENS_LEFT = 4
-MAX_PARTS_LEFT_OUT = 3
+"""The labels of children that may be modifiers or adjuncts, by the label of their node."""
+_PROPER_NOUN_TAGS = frozenset({"NNP", "NNPS"})
+"""The tags of proper nouns."""
+_PREDICATE_LABELS = frozenset({"ADJP", "NP", "VP", "SBAR", "S", "PP", "ADVP"})
+"""The labels of children of a verb phrase that may be its complement."""
+_ADJUNCT_CLAUSE_OPENERS = frozenset(
+    {"that", "which", "who", "whose", "where", "when", "as", "while"}
+)
+"""The words that may open a clause that is no complement."""
+_CONJUNCT_LABELS = frozenset(
+    {"NP", "NN", "NNS", "NNP", "VP", "ADJP", "JJ", "PP", "S", "SBAR", "ADVP"}
+)
+"""The labels of conjuncts that may be removed."""
+_LABELS_AFTER_VERB_GROUP = frozenset({"PP", "SBAR", "S", "ADVP", ",", ".", "CC"})
+"""The labels that show that an adverb before them does not belong to a verb group."""
+_QUOTES_AND_PARENTHESES = frozenset("\"“”'()")
+"""Characters in and beside which nothing is removed."""
+_CONJUNCTION_LENGTH = 3
+"""The number of children of a conjunction: conjunct, conjunction word, conjunct."""
+MAX_ATTACHMENT_SHARE_OF_MODIFIER = 0.15
+"""If a head occurs with a phrase more often than this, the phrase is a complement and stays."""
+MIN_REMAINING_TOKENS = 4
+"""The number of tokens of the shortest shortened sentence."""
+MAX_REMOVED_PARTS = 3
+"""The largest number of parts that are removed from a sentence at once."""
 MAX_SHORTER_FORMS = 4
-"""Shorter forms of a sentence that seeds use."""
+"""The number of shorter forms of a sentence that seeds may use."""
 
 
 def shorten(sources: Sequence[Source], models: KeptModels, rules: BuildRules) -> list[list[Source]]:
-    """What seeds may use of each sentence: its shorter forms, then itself."""
-    shorter: list[tuple[str, Source]] = []
+    """For each sentence, its usable shorter forms, followed by itself if it may be used."""
+    texts_and_forms: list[tuple[str, Source]] = []
     for source in {source.text: source for source in sources}.values():
         if sentence_id(source.text) in rules.worth_processing:
-            shorter += [(source.text, form) for form in _shorter_forms(source, rules)]
-    parsed = models.parsed([form.text for _, form in shorter])
-    complete = [
+            texts_and_forms += [(source.text, form) for form in _shorter_forms(source, rules)]
+    parsed_forms = models.parsed([form.text for _, form in texts_and_forms])
+    complete_forms = [
         (text, replace(form, parsed=sentence))
-        for (text, form), sentence in zip(shorter, parsed, strict=True)
+        for (text, form), sentence in zip(texts_and_forms, parsed_forms, strict=True)
         if sentence is not None and is_complete_sentence(sentence)
     ]
     if rules.soundness != "ignored":
-        sound = sound_sources([form for _, form in complete])
-        complete = [(text, form) for text, form in complete if form in sound]
-    forms: dict[str, list[Source]] = {source.text: [] for source in sources}
-    for text, form in complete:
-        forms[text].append(form)
+        sound_forms = sound_sources([form for _, form in complete_forms])
+        complete_forms = [(text, form) for text, form in complete_forms if form in sound_forms]
+    forms_of_text: dict[str, list[Source]] = {source.text: [] for source in sources}
+    for text, form in complete_forms:
+        forms_of_text[text].append(form)
     return [
-        # Another sentence of the same text may have been shortened.
-        [replace(form, sentence=source.sentence) for form in forms[source.text]]
+        # The forms may stem from another sentence with the same text.
+        [replace(form, sentence=source.sentence) for form in forms_of_text[source.text]]
         + [source] * rules.may_stand(sentence_id(source.text), source.sentence.label)
         for source in sources
     ]
 
 
 def _shorter_forms(source: Source, rules: BuildRules) -> list[Source]:
-    """The shorter forms of a sentence that may stand in cases, not parsed yet."""
-    extensions = shortened(
+    """The shorter forms of a sentence that the rules allow in cases, not parsed yet."""
+    extensions_of_text = shorter_forms_with_extensions(
         source.parsed,
         ReferenceGrammar.load(),
         Lexicon.load(),
@@ -101,33 +114,36 @@ def _shorter_forms(source: Source, rules: BuildRules) -> list[Source]:
         keeps_complements=rules.keeps_complements,
     )
     label = source.sentence.label
-    usable = [text for text in extensions if rules.may_stand(sentence_id(text), label)]
+    usable_texts = [
+        text for text in extensions_of_text if rules.may_stand(sentence_id(text), label)
+    ]
     return [
-        Source(source.sentence, replace(source.parsed, text=text), extensions[text])
-        for text in usable[:MAX_SHORTER_FORMS]
+        Source(source.sentence, replace(source.parsed, text=text), extensions_of_text[text])
+        for text in usable_texts[:MAX_SHORTER_FORMS]
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """A shortened sentence and what was taken out of it.
+    """A shortened sentence and the part that was removed from it.
 
     Attributes:
         text: the shortened sentence.
-        removed: the words, as they stand in the author's sentence, with commas of theirs.
-        label: phrase label or tag of what was removed.
-        first, last: token numbers of the author's sentence, end exclusive.
-        node, number: the node that held it, and which of its children it was.
-        production: ``seed_rhs`` is the production without it, ``reference_rhs`` with it.
+        removed: the removed words as in the author's sentence, with adjacent commas.
+        label: the phrase label or tag of the removed part.
+        start_token, end_token: token numbers in the author's sentence, end exclusive.
+        node: the node that held the part.
+        child_number: the number of the part among the node's children.
+        production: ``seed_rhs`` is the production without the part, ``reference_rhs`` with it.
     """
 
     text: str
     removed: str
     label: str
-    first: int
-    last: int
+    start_token: int
+    end_token: int
     node: Node
-    number: int
+    child_number: int
     production: Production
 
 
@@ -135,7 +151,7 @@ def reductions(
     sentence: ParsedSentence,
     grammar: ReferenceGrammar,
     lexicon: Lexicon,
-    attached: Mapping[Attachment, float],
+    attachment_shares: Mapping[Attachment, float],
     *,
     keeps_complements: bool = False,
 ) -> list[Reduction]:
@@ -144,33 +160,36 @@ def reductions(
     Args:
         sentence: the author's sentence.
         grammar: the reference grammar.
-        lexicon: says what is neutral.
-        attached: in what share of a head's occurrences a phrase that begins with a word hangs on
-            it; those of which it has many are its complements, which stay.
-        keeps_complements: whether verbs and nouns keep all that they may need.
+        lexicon: decides which words are neutral.
+        attachment_shares: for each head and opening word, the share of the head's occurrences that
+            have such a phrase. A phrase above `MAX_ATTACHMENT_SHARE_OF_MODIFIER` is a complement
+            and stays.
+        keeps_complements: whether everything stays that a verb or noun may need.
     """
 
-    def is_neutral(part: Sequence[Token]) -> bool:
-        return all(lexicon.leaves_label(token.text, token.tag, token.lemma) for token in part)
+    def is_neutral(removed_tokens: Sequence[Token]) -> bool:
+        return all(
+            lexicon.leaves_label(token.text, token.tag, token.lemma) for token in removed_tokens
+        )
 
-    by_text: dict[str, Reduction] = {}
+    reduction_of_text: dict[str, Reduction] = {}
     for node in sentence.tree.nodes():
-        for number, child in enumerate(node.children):
-            if child.label not in _MODIFIERS.get(node.label, frozenset()):
+        for child_number, child in enumerate(node.children):
+            if child.label not in _MODIFIER_LABELS.get(node.label, frozenset()):
                 continue
-            if _stays(sentence.tokens, node, number, attached):
+            if _must_stay(sentence.tokens, node, child_number, attachment_shares):
                 continue
-            if keeps_complements and _is_needed(sentence.tokens, node, number):
+            if keeps_complements and _is_needed(sentence.tokens, node, child_number):
                 continue
             if not is_neutral(sentence.tokens[child.start : child.end]):
                 continue
-            reduction = _without(sentence, node, number, grammar)
+            reduction = _without_child(sentence, node, child_number, grammar)
             if reduction is not None:
-                by_text.setdefault(reduction.text, reduction)
+                reduction_of_text.setdefault(reduction.text, reduction)
         reduction = _without_conjunct(sentence, node, grammar, is_neutral)
         if reduction is not None:
-            by_text.setdefault(reduction.text, reduction)
-    return list(by_text.values())
+            reduction_of_text.setdefault(reduction.text, reduction)
+    return list(reduction_of_text.values())
 
 
 def _without_conjunct(
@@ -179,116 +198,130 @@ def _without_conjunct(
     grammar: ReferenceGrammar,
     is_neutral: Callable[[Sequence[Token]], bool],
 ) -> Reduction | None:
-    """The sentence without the second of two conjuncts, where nothing agrees with both."""
+    """The sentence without its second conjunct.
+
+    None where there is none, or a verb or a determiner would have to agree with both conjuncts.
+    """
     labels = node.child_labels
-    comma = len(labels) > _CONJUNCTION and labels[-3] == ","
-    if len(labels) < _CONJUNCTION + comma or labels[-2] != "CC":
+    has_comma = len(labels) > _CONJUNCTION_LENGTH and labels[-3] == ","
+    if len(labels) < _CONJUNCTION_LENGTH + has_comma or labels[-2] != "CC":
         return None
-    if labels[-1] not in _CONJUNCTS or labels[-1] != labels[-3 - comma]:
+    if labels[-1] not in _CONJUNCT_LABELS or labels[-1] != labels[-3 - has_comma]:
         return None
-    if labels.count("CC") > 1 or labels.count(",") > comma or _is_subject(sentence.tree, node):
+    if labels.count("CC") > 1 or labels.count(",") > has_comma or _is_subject(sentence.tree, node):
         return None
     if node.start and sentence.tokens[node.start - 1].text.lower() in ("between", "both"):
         return None
-    first = node.children[-2 - comma]
-    removed = sentence.tokens[first.start : node.end]
+    first_removed = node.children[-2 - has_comma]
+    removed_tokens = sentence.tokens[first_removed.start : node.end]
     if sentence.tokens[node.children[-2].start].text.lower() not in ("and", "or"):
         return None
-    if not is_neutral(removed):
+    if not is_neutral(removed_tokens):
         return None
-    rest = labels[: -2 - comma]
-    adjoined = rest == (node.label,) and grammar.counts.get((node.label, labels))
-    if not (adjoined or grammar.counts.get((node.label, rest))):
+    remaining_labels = labels[: -2 - has_comma]
+    is_adjoined = remaining_labels == (node.label,) and grammar.counts.get((node.label, labels))
+    if not (is_adjoined or grammar.counts.get((node.label, remaining_labels))):
         return None
-    return _cut(sentence, node, len(labels) - 1, first.start, node.end, rest, grammar)
-
-
-def _is_subject(tree: Node, noun_phrase: Node) -> bool:
-    """Whether a verb phrase follows it, which would have to agree with what is left of it."""
-    return noun_phrase.label == "NP" and any(
-        (child.start, child.end) == (noun_phrase.start, noun_phrase.end)
-        and any(behind.label == "VP" for behind in node.children[number + 1 :])
-        for node in tree.nodes()
-        for number, child in enumerate(node.children)
+    return _without_tokens(
+        sentence, node, len(labels) - 1, first_removed.start, node.end, remaining_labels, grammar
     )
 
 
-def _stays(
-    tokens: Sequence[Token], node: Node, number: int, attached: Mapping[Attachment, float]
+def _is_subject(tree: Node, noun_phrase: Node) -> bool:
+    """Whether a verb phrase follows a noun phrase and would have to agree with its remainder."""
+    return noun_phrase.label == "NP" and any(
+        (child.start, child.end) == (noun_phrase.start, noun_phrase.end)
+        and any(sibling.label == "VP" for sibling in node.children[child_number + 1 :])
+        for node in tree.nodes()
+        for child_number, child in enumerate(node.children)
+    )
+
+
+def _must_stay(
+    tokens: Sequence[Token],
+    node: Node,
+    child_number: int,
+    attachment_shares: Mapping[Attachment, float],
 ) -> bool:
-    """Whether a child is a head, a complement, or counts."""
-    child = node.children[number]
-    before, behind = node.children[:number], node.children[number + 1 :]
-    first = tokens[child.start].text.lower()
+    """Whether a child must stay: a head, a complement, part of a name, or a word such as *only*."""
+    child = node.children[child_number]
+    children_before = node.children[:child_number]
+    children_after = node.children[child_number + 1 :]
+    first_word = tokens[child.start].text.lower()
     if node.label == "NP":
         if child.is_word or child.label == "ADJP":
             # A modifier stands before the head: a word of a name, or the head itself, stays.
-            rest = [c for c in behind if c.is_word and c.label.startswith("NN")]
-            if not rest or behind[0].label in _NAMES | {"POS", "HYPH"}:
+            nouns_after = [c for c in children_after if c.is_word and c.label.startswith("NN")]
+            if not nouns_after or children_after[0].label in _PROPER_NOUN_TAGS | {"POS", "HYPH"}:
                 return True
-            if before and before[-1].label in _NAMES | {"HYPH"}:
+            if children_before and children_before[-1].label in _PROPER_NOUN_TAGS | {"HYPH"}:
                 return True
-            return first in ("such", "other", "own", "same", "only", "first", "last")
-        if not any(c.label in ("NP", "NN", "NNS", "NNP") for c in before):
+            return first_word in ("such", "other", "own", "same", "only", "first", "last")
+        if not any(c.label in ("NP", "NN", "NNS", "NNP") for c in children_before):
             return True
-        if child.label == "NP" and (not before or before[-1].label != ","):
+        if child.label == "NP" and (not children_before or children_before[-1].label != ","):
             return True
-    if node.label == "VP" and not any(c.label in _PREDICATES for c in (*before, *behind)):
-        verb = next((tokens[c.start] for c in before if c.is_word), None)
+    if node.label == "VP" and not any(
+        c.label in _PREDICATE_LABELS for c in (*children_before, *children_after)
+    ):
+        verb = next((tokens[c.start] for c in children_before if c.is_word), None)
         if verb is None or verb.lemma in ("be", "'s", "become", "seem", "feel", "look", "sound"):
             return True
-    if node.label in ("ADJP", "ADVP") and not (before or behind):
+    if node.label in ("ADJP", "ADVP") and not (children_before or children_after):
         return True
-    if child.label == "SBAR" and first not in _ADJUNCT_CLAUSES:
+    if child.label == "SBAR" and first_word not in _ADJUNCT_CLAUSE_OPENERS:
         return True
-    if child.label == "SBAR" and node.label == "VP" and first in ("that", "which", "who"):
+    if child.label == "SBAR" and node.label == "VP" and first_word in ("that", "which", "who"):
         return True
     if tokens[child.start].tag == "RP" or (child.label == "PP" and child.end - child.start == 1):
         return True
     if child.label in ("PP", "SBAR", "VP"):
-        head = head_of(tokens, node, number)
-        if first == "of" or head is None:
-            return first == "of" or child.start > 0
-        return attached.get((head, first), 0.0) > MAX_SHARE_OF_MODIFIER
+        head = head_of(tokens, node, child_number)
+        if first_word == "of" or head is None:
+            return first_word == "of" or child.start > 0
+        return attachment_shares.get((head, first_word), 0.0) > MAX_ATTACHMENT_SHARE_OF_MODIFIER
     return False
 
 
-def _is_needed(tokens: Sequence[Token], node: Node, number: int) -> bool:
-    """Whether what is left could lack a child.
+def _is_needed(tokens: Sequence[Token], node: Node, child_number: int) -> bool:
+    """Whether the sentence might be incomplete without a child.
 
-    What stands first behind a verb may be its complement, a noun before a noun makes one thing with
-    it, an adverb before an adjective goes with it, and a word of degree may have a clause that says
-    of what degree: *so … that*.
+    It might be for the child directly after a verb, a noun before a noun, an adverb before an
+    adjective, and the clause of a degree word: *so … that*.
     """
-    child, labels = node.children[number], node.child_labels
+    child, labels = node.children[child_number], node.child_labels
     if node.label == "VP":
-        is_before = child.label in ("ADVP", "RB") and not _ADJUNCTS.issuperset(
-            labels[number + 1 :][:1]
+        is_before = child.label in ("ADVP", "RB") and not _LABELS_AFTER_VERB_GROUP.issuperset(
+            labels[child_number + 1 :][:1]
         )
-        return not is_before and _PREDICATES.isdisjoint({*labels[:number]} - {"ADVP"})
-    first = tokens[child.start].text.lower()
-    around = {token.text for token in tokens[max(child.start - 1, 0) : child.end + 1]}
+        return not is_before and _PREDICATE_LABELS.isdisjoint({*labels[:child_number]} - {"ADVP"})
+    first_word = tokens[child.start].text.lower()
+    surrounding_texts = {token.text for token in tokens[max(child.start - 1, 0) : child.end + 1]}
     return (
-        (child.is_word and WORD_TAGS.isdisjoint(labels[number + 1 :]))
+        (child.is_word and WORD_TAGS.isdisjoint(labels[child_number + 1 :]))
         or child.label == "NN"
-        or (child.is_word and number > 0 and tokens[child.start - 1].tag in ("RB", "RBR", "RBS"))
-        or first in DEGREE_WORDS
-        or (node.label == "NP" and first in POSTDETERMINERS)
-        or not _QUOTES.isdisjoint(around)
+        or (
+            child.is_word
+            and child_number > 0
+            and tokens[child.start - 1].tag in ("RB", "RBR", "RBS")
+        )
+        or first_word in DEGREE_WORDS
+        or (node.label == "NP" and first_word in POSTDETERMINERS)
+        or not _QUOTES_AND_PARENTHESES.isdisjoint(surrounding_texts)
     )
 
 
-def head_of(tokens: Sequence[Token], node: Node, number: int) -> str | None:
-    """The lemma of the head that a child modifies, as far as the tree tells."""
-    if node.label == "NP" and (node.children[number].is_word or number == 0):
+def head_of(tokens: Sequence[Token], node: Node, child_number: int) -> str | None:
+    """The lemma of the head that a child modifies; None if the tree shows none."""
+    if node.label == "NP" and (node.children[child_number].is_word or child_number == 0):
         nouns = [c for c in node.children if c.is_word and c.label.startswith("NN")]
         return tokens[nouns[-1].start].lemma.lower() if nouns else None
-    return head_before(tokens, node.children[:number])
+    return head_before(tokens, node.children[:child_number])
 
 
-def head_before(tokens: Sequence[Token], before: Sequence[Node]) -> str | None:
-    """The lemma of the head that what follows hangs on."""
-    for child in reversed(before):
+def head_before(tokens: Sequence[Token], children: Sequence[Node]) -> str | None:
+    """The lemma of the last head among children that stand in front of a modifier."""
+    for child in reversed(children):
         if child.is_word and child.label[:2] in ("NN", "VB", "JJ"):
             return tokens[child.start].lemma.lower()
         if child.label == "NP":
@@ -297,172 +330,218 @@ def head_before(tokens: Sequence[Token], before: Sequence[Node]) -> str | None:
     return None
 
 
-def _without(
-    sentence: ParsedSentence, node: Node, number: int, grammar: ReferenceGrammar
+def _without_child(
+    sentence: ParsedSentence, node: Node, child_number: int, grammar: ReferenceGrammar
 ) -> Reduction | None:
-    """The sentence without a child of a node; None where the grammar or the text forbid it."""
+    """The sentence without a child of a node; None where the grammar or the text forbids it."""
     labels = node.child_labels
-    first, last = number, number + 1
-    if number > 0 and labels[number - 1] == ",":
-        closed = last == len(labels) or labels[last] in (",", ".")
-        if not closed:
+    start_child, end_child = child_number, child_number + 1
+    if child_number > 0 and labels[child_number - 1] == ",":
+        is_closed = end_child == len(labels) or labels[end_child] in (",", ".")
+        if not is_closed:
             return None
-        first -= 1
-        last += last < len(labels) and labels[last] == ","
-    elif node.children[number].start == 0:
-        last += labels[last : last + 1] == (",",)
-    rest = labels[:first] + labels[last:]
-    adjoined = rest == (node.label,) and grammar.counts.get((node.label, labels))
-    if not rest or not (adjoined or grammar.counts.get((node.label, rest))):
+        start_child -= 1
+        end_child += end_child < len(labels) and labels[end_child] == ","
+    elif node.children[child_number].start == 0:
+        end_child += labels[end_child : end_child + 1] == (",",)
+    remaining_labels = labels[:start_child] + labels[end_child:]
+    is_adjoined = remaining_labels == (node.label,) and grammar.counts.get((node.label, labels))
+    if not remaining_labels or not (
+        is_adjoined or grammar.counts.get((node.label, remaining_labels))
+    ):
         return None
-    start, end = node.children[first].start, node.children[last - 1].end
-    return _cut(sentence, node, number, start, end, rest, grammar)
+    start_token, end_token = node.children[start_child].start, node.children[end_child - 1].end
+    return _without_tokens(
+        sentence, node, child_number, start_token, end_token, remaining_labels, grammar
+    )
 
 
-def _cut(
+def _without_tokens(
     sentence: ParsedSentence,
     node: Node,
-    number: int,
-    start: int,
-    end: int,
-    rest: tuple[str, ...],
+    child_number: int,
+    start_token: int,
+    end_token: int,
+    remaining_labels: tuple[str, ...],
     grammar: ReferenceGrammar,
 ) -> Reduction | None:
-    """The sentence without some of its words; None where they cannot go."""
+    """The sentence without the tokens from ``start_token`` up to ``end_token``, exclusive.
+
+    None where too few tokens remain, two words clash, or the remainder cannot start a sentence.
+    """
     tokens, labels = sentence.tokens, node.child_labels
-    if len(tokens) - (end - start) < MIN_TOKENS_LEFT:
+    if len(tokens) - (end_token - start_token) < MIN_REMAINING_TOKENS:
         return None
-    follows = tokens[end].text if end < len(tokens) else "."
-    if start and clashes(tokens[start - 1].text, follows):
+    next_word = tokens[end_token].text if end_token < len(tokens) else "."
+    if start_token and clashes(tokens[start_token - 1].text, next_word):
         return None
-    cut_from, cut_to = tokens[start].start, tokens[end - 1].end
-    text, removed = without(sentence.text, [(cut_from, cut_to)]), sentence.text[cut_from:cut_to]
-    if not start and not _may_open(sentence, node.label, rest, end, text):
+    start_offset, end_offset = tokens[start_token].start, tokens[end_token - 1].end
+    text = without(sentence.text, [(start_offset, end_offset)])
+    removed = sentence.text[start_offset:end_offset]
+    if not start_token and not _can_start_sentence(
+        sentence, node.label, remaining_labels, end_token, text
+    ):
         return None
     production = Production(
-        node.label, rest, labels, round(grammar.probability(node.label, labels), 8)
+        node.label, remaining_labels, labels, round(grammar.probability(node.label, labels), 8)
     )
-    label = node.children[number].label
-    return Reduction(text, removed, label, start, end, node, number, production)
+    label = node.children[child_number].label
+    return Reduction(text, removed, label, start_token, end_token, node, child_number, production)
 
 
-def _may_open(
-    sentence: ParsedSentence, label: str, rest: Sequence[str], end: int, text: str
+def _can_start_sentence(
+    sentence: ParsedSentence,
+    node_label: str,
+    remaining_labels: Sequence[str],
+    end_token: int,
+    text: str,
 ) -> bool:
-    """Whether the rest of a sentence can open it once its first words are taken out.
+    """Whether a sentence is complete after its opening words are removed.
 
-    It is a clause from its subject on, or clauses, and its *it* does not stand for what is gone.
+    The remainder must begin with a subject or a clause, and no *it* may refer to the removed words.
     """
-    rest_of_sentence = ParsedSentence(text, sentence.tokens[end:], "")
-    is_clause = label == "S" and rest[0] in ("NP", "S")
-    return is_clause and pronoun_has_referent(text, rest_of_sentence) >= pronoun_has_referent(
+    remaining_sentence = ParsedSentence(text, sentence.tokens[end_token:], "")
+    is_clause = node_label == "S" and remaining_labels[0] in ("NP", "S")
+    return is_clause and pronoun_has_referent(text, remaining_sentence) >= pronoun_has_referent(
         text, sentence
     )
 
 
-def shortened(
+def shorter_forms_with_extensions(
     sentence: ParsedSentence,
     grammar: ReferenceGrammar,
     lexicon: Lexicon,
-    attached: Mapping[Attachment, float],
+    attachment_shares: Mapping[Attachment, float],
     *,
     keeps_complements: bool = False,
 ) -> dict[str, tuple[Extension, ...]]:
-    """Shorter forms of an author's sentence, the shortest first, each with what extends it.
+    """The shorter forms of an author's sentence, the shortest first, each with its extensions.
 
-    Up to `MAX_PARTS_LEFT_OUT` parts are left out; the extensions have one or two of them back. Of
-    connectives only one that opens the sentence is. The arguments are those of `reductions`.
+    A form leaves out up to `MAX_REMOVED_PARTS` parts. Its extensions restore one or two of them. A
+    connective is removed only at the start of the sentence. The arguments are those of
+    `reductions`.
     """
     removable = [
         reduction
         for reduction in reductions(
-            sentence, grammar, lexicon, attached, keeps_complements=keeps_complements
+            sentence, grammar, lexicon, attachment_shares, keeps_complements=keeps_complements
         )
-        if not reduction.first or reduction.removed.strip(", ").lower() not in connectives()
+        if not reduction.start_token or reduction.removed.strip(", ").lower() not in connectives()
     ]
-    parts = sorted(removable, key=lambda reduction: reduction.first)
-    shorter: dict[str, tuple[Extension, ...]] = {}
-    for size in range(MAX_PARTS_LEFT_OUT, 0, -1):
-        for removed in combinations(parts, size):
-            if any(first.last >= second.first for first, second in pairwise(removed)):
+    parts = sorted(removable, key=lambda reduction: reduction.start_token)
+    extensions_of_text: dict[str, tuple[Extension, ...]] = {}
+    for part_count in range(MAX_REMOVED_PARTS, 0, -1):
+        for removed_parts in combinations(parts, part_count):
+            if any(
+                previous.end_token >= following.start_token
+                for previous, following in pairwise(removed_parts)
+            ):
                 continue
-            text = _without_parts(sentence, removed)
-            longer = [_attested(sentence, n, removed) for n in range(size)]
-            shorter.setdefault(text, (*longer, *paired(text, longer)))
-    return shorter
+            text = _without_parts(sentence, removed_parts)
+            one_part_extensions = [
+                _attested_extension(sentence, part_number, removed_parts)
+                for part_number in range(part_count)
+            ]
+            extensions_of_text.setdefault(
+                text, (*one_part_extensions, *pairs_of_extensions(text, one_part_extensions))
+            )
+    return extensions_of_text
 
 
-def paired(text: str, extensions: Sequence[Extension]) -> list[Extension]:
-    """Two extensions of a sentence at once, for each two of one part each at different places.
+def pairs_of_extensions(text: str, extensions: Sequence[Extension]) -> list[Extension]:
+    """Combine every two one-part extensions of a sentence, at different places, into one extension.
 
-    Such an extension's origin is `masked` if either is, `attested` only if both are.
+    The origin of the pair is `masked` if either is masked, and `attested` only if both are
+    attested.
 
     Args:
         text: the sentence.
         extensions: extensions of it.
     """
-    single = [
+    one_part_extensions = [
         (_insertion(text, extension), extension)
         for extension in extensions
         if len(extension.inserted) == 1
     ]
-    pairs: dict[str, Extension] = {}
-    for (first_at, first_text), first in single:
-        for (second_at, second_text), second in single:
-            if first_at >= second_at:
+    pair_of_text: dict[str, Extension] = {}
+    for (first_offset, first_text), first in one_part_extensions:
+        for (second_offset, second_text), second in one_part_extensions:
+            if first_offset >= second_offset:
                 continue
-            # The first has the sentence's first letter as it is behind a phrase that opens it.
-            place = second_at + len(first_text)
-            longer = first.text[:place] + second_text + first.text[place:]
-            (word,), (behind,) = first.inserted, second.inserted
-            behind = replace(
-                behind, start=behind.start + len(first_text), end=behind.end + len(first_text)
+            # A phrase that opens the first extension has already taken over the capital.
+            insertion_offset = second_offset + len(first_text)
+            pair_text = first.text[:insertion_offset] + second_text + first.text[insertion_offset:]
+            (first_word,), (second_word,) = first.inserted, second.inserted
+            second_word = replace(
+                second_word,
+                start=second_word.start + len(first_text),
+                end=second_word.end + len(first_text),
             )
-            if not all(longer[w.start : w.end] == w.word for w in (word, behind)):
+            if not all(
+                pair_text[word.start : word.end] == word.word for word in (first_word, second_word)
+            ):
                 continue
-            if not set(word.word.lower().split()).isdisjoint(behind.word.lower().split()):
+            if not set(first_word.word.lower().split()).isdisjoint(
+                second_word.word.lower().split()
+            ):
                 continue
             scores = [
                 extension.score for extension in (first, second) if extension.origin == "masked"
             ]
             pair = Extension(
-                longer,
-                (word, behind),
-                min(first.origin, second.origin, key=_LEAST_ATTESTED.index),
+                pair_text,
+                (first_word, second_word),
+                min(first.origin, second.origin, key=_ORIGINS_BY_ATTESTATION.index),
                 first.production,
                 min(scores, default=0.0),
                 first.others,
                 second.production,
             )
-            pairs.setdefault(longer, pair)
-    return list(pairs.values())
+            pair_of_text.setdefault(pair_text, pair)
+    return list(pair_of_text.values())
 
 
-_LEAST_ATTESTED: Sequence[Origin] = ("masked", "phrase", "attested")
+_ORIGINS_BY_ATTESTATION: Sequence[Origin] = ("masked", "phrase", "attested")
+"""The origins of insertions, the least attested first."""
 
 
 def _insertion(text: str, extension: Extension) -> tuple[int, str]:
-    """Where a sentence goes on in its extension, and what was inserted there, spaces included."""
-    added = len(extension.text) - len(text)
-    at = next(
+    """The offset at which an extension differs from its sentence, and the text inserted there.
+
+    The text includes its spaces.
+    """
+    added_length = len(extension.text) - len(text)
+    offset = next(
         (n for n, (a, b) in enumerate(zip(text, extension.text, strict=False)) if a != b), len(text)
     )
-    return at, extension.text[at : at + added]
+    return offset, extension.text[offset : offset + added_length]
 
 
 def _without_parts(
-    sentence: ParsedSentence, removed: Sequence[Reduction], end: int | None = None
+    sentence: ParsedSentence, parts: Sequence[Reduction], end: int | None = None
 ) -> str:
-    """The sentence, as far as a character of it, without some of its parts, which stand apart."""
+    """The sentence up to character ``end`` without some parts, which must not overlap."""
     tokens = sentence.tokens
-    places = [(tokens[part.first].start, tokens[part.last - 1].end) for part in removed]
-    return without(sentence.text[:end], places)
+    spans = [(tokens[part.start_token].start, tokens[part.end_token - 1].end) for part in parts]
+    return without(sentence.text[:end], spans)
 
 
-def _attested(sentence: ParsedSentence, kept: int, parts: Sequence[Reduction]) -> Extension:
-    """The sentence without some parts, as what extends it by one of them."""
-    back, removed = parts[kept], [part for n, part in enumerate(parts) if n != kept]
-    text = _without_parts(sentence, removed)
-    start = len(_without_parts(sentence, parts[:kept], sentence.tokens[back.first].start))
-    word = InsertedWord(back.removed, back.label, start, start + len(back.removed))
-    return Extension(text, (word,), "attested", back.production)
+def _attested_extension(
+    sentence: ParsedSentence, restored_number: int, parts: Sequence[Reduction]
+) -> Extension:
+    """The extension that restores one of the removed parts, by its number.
+
+    The other parts stay removed. The origin is `attested`.
+    """
+    restored_part = parts[restored_number]
+    removed_parts = [part for n, part in enumerate(parts) if n != restored_number]
+    text = _without_parts(sentence, removed_parts)
+    start = len(
+        _without_parts(
+            sentence, parts[:restored_number], sentence.tokens[restored_part.start_token].start
+        )
+    )
+    inserted = InsertedWord(
+        restored_part.removed, restored_part.label, start, start + len(restored_part.removed)
+    )
+    return Extension(text, (inserted,), "attested", restored_part.production)
