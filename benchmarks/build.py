@@ -98,10 +98,10 @@ def masked_sentences(count: int) -> list[MaskedSentence]:
                     parsed.text,
                     parsed,
                     grammar,
-                    most=10,
+                    max_sentences=10,
                     masks_per_sentence=1,
                     tags=tags,
-                    seed=0,
+                    random_seed=0,
                 )
                 found.update((one.text, one) for one in drawn)
         if len(found) >= count:

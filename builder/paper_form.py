@@ -211,11 +211,11 @@ def extend_seeds(
             seed.id,
             sentence,
             ReferenceGrammar.load(),
-            most=config.masks,
+            max_sentences=config.masks,
             masks_per_sentence=config.masks_per_sentence,
             tags=config.mask_tags,
-            seed=config.seed,
-            paper=True,
+            random_seed=config.seed,
+            is_paper_form=True,
         )
     ]
     extended: list[tuple[Seed, list[Extension]]] = []

@@ -18,7 +18,7 @@ from s2lct.builder.capabilities.schema import SearchRule
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import load_tagger
 from s2lct.builder.records import Sentence
-from s2lct.builder.stages.search import may_meet, meets_words
+from s2lct.builder.stages.search import may_meet, meets_without_tree
 from s2lct.errors import CapabilityError
 
 pytestmark = pytest.mark.shipped_models
@@ -69,7 +69,7 @@ def test_the_fluent_search(
     sentence = Sentence("made", "1", text, label, score=score)  # type: ignore[arg-type]
     (tokens,) = load_tagger().tag([text])
     (rules,) = specified.form("fluent").search.values()
-    assert any(meets_words(sentence, tokens, r, Lexicon.load()) for r in rules) == is_found
+    assert any(meets_without_tree(sentence, tokens, r, Lexicon.load()) for r in rules) == is_found
 
 
 FORM = ("forms", "fluent")
@@ -165,4 +165,4 @@ def test_no_pattern_sees_a_text_without_end() -> None:
     rule = SearchRule(label="positive", matches_no=r"(\w+\s*)+x$")
     endless = Sentence("mine", "1", "the film is good " * 5_000, "positive")
     assert not may_meet(endless, rule)
-    assert not meets_words(endless, (), rule, Lexicon.load())
+    assert not meets_without_tree(endless, (), rule, Lexicon.load())

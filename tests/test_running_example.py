@@ -57,11 +57,11 @@ def masked(parsed: ParsedSentence) -> MaskedSentence:
         TEXT,
         parsed,
         ReferenceGrammar.load(),
-        most=10_000,
+        max_sentences=10_000,
         masks_per_sentence=defaults["masks_per_sentence"],
         tags=defaults["mask_tags"],
-        seed=0,
-        paper=True,
+        random_seed=0,
+        is_paper_form=True,
     )
     return next(one for one in drawn if (one.text, one.tags) == ("Or both {mask}.", ("NNS",)))
 

@@ -48,11 +48,11 @@ def masked_in(
         one.text,
         one,
         ReferenceGrammar.load(),
-        most=most,
+        max_sentences=most,
         masks_per_sentence=masks_per_sentence,
         tags=WORD_TAGS,
-        seed=seed,
-        paper=paper,
+        random_seed=seed,
+        is_paper_form=paper,
     )
 
 

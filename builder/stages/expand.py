@@ -1,4 +1,4 @@
-"""Expand: seeds with an extension in place of the sentence that it extends."""
+"""Expand: put extensions in place of the sentences of seeds."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ def expand(
     forms: Mapping[str, Form],
     rules: BuildRules,
 ) -> list[Expansion]:
-    """The expansions of seeds, of distinct texts within a capability.
+    """The expansions of seeds, with distinct texts within a capability.
 
     Args:
-        seeds: of each capability, by its id.
-        extensions: of sentences, by text, the likeliest first.
-        forms: of each capability.
-        rules: of the build.
+        seeds: the seeds of each capability, by its id.
+        extensions: the extensions of sentences, by text, the likeliest first.
+        forms: the form of each capability, by its id.
+        rules: the rules of the build.
     """
     texts = {(seed.capability, seed.text) for group in seeds.values() for seed in group}
     expansions: list[Expansion] = []
     for seed in (seed for group in seeds.values() for seed in group):
         form, is_negated = forms[seed.capability], is_negative(seed.template)
         for slot, source in zip(seed.slots, seed.sources, strict=True):
-            # The author of another sentence with this shorter form wrote other attested words.
-            of_author = {extension.text for extension in source.extensions}
+            # Another sentence with the same shorter form has other attested words.
+            attested_texts = {extension.text for extension in source.extensions}
             for extension in _likeliest(extensions.get(source.text, ()), rules):
                 if (
-                    (extension.origin == "attested" and extension.text not in of_author)
+                    (extension.origin == "attested" and extension.text not in attested_texts)
                     or (is_negated and shuns_negation(extension, rules))
                     or extension.parsed is None
                     or not still_meets(
@@ -52,16 +52,16 @@ def expand(
 
 
 def shuns_negation(extension: Extension, rules: BuildRules) -> bool:
-    """Whether a word of an extension stands under no negation: *some*."""
-    words = (word for part in extension.inserted for word in part.word.lower().split())
-    return not rules.shunned_by_negation.isdisjoint(words)
+    """Whether an extension inserts a word that does not occur under negation, such as *some*."""
+    inserted_words = (word for part in extension.inserted for word in part.word.lower().split())
+    return not rules.shunned_by_negation.isdisjoint(inserted_words)
 
 
 def _likeliest(extensions: Iterable[Extension], rules: BuildRules) -> Iterator[Extension]:
-    """As many as the rules allow, and all that annotators found faultless."""
-    number = 0
+    """The likeliest extensions, as many as the rules allow, and all faultless ones."""
+    n_others = 0
     for extension in extensions:
         is_faultless = extension.id in rules.faultless
-        number += not is_faultless
-        if is_faultless or number <= rules.max_extensions:
+        n_others += not is_faultless
+        if is_faultless or n_others <= rules.max_extensions:
             yield extension

@@ -35,7 +35,7 @@ from s2lct.builder.records import (
     sentence_id,
 )
 from s2lct.builder.rules import BuildRules
-from s2lct.builder.stages.mask import Fillings, Problem, fill, mask, mask_offset
+from s2lct.builder.stages.mask import Fillings, MaskedText, fill, mask, mask_offset
 from s2lct.builder.stages.shorten import head_of, pairs_of_extensions
 from s2lct.labels import Label
 
@@ -122,17 +122,17 @@ def masked_extensions(
     words_of_tag = {
         tag: fitting_words(words, tag, lexicon) - connectives() for tag in rules.mask_tags
     }
-    allowed_words: dict[Problem, Sequence[frozenset[str]]] = {}
+    allowed_words: dict[MaskedText, Sequence[frozenset[str]]] = {}
     masked_of_sources: list[list[MaskedSentence]] = []
     for source in sources:
         sampled = mask(
             sentence_id(source.text),
             source.parsed,
             ReferenceGrammar.load(),
-            most=rules.masks if rules.collocations is None else None,
+            max_sentences=rules.masks if rules.collocations is None else None,
             masks_per_sentence=rules.masks_per_sentence,
             tags=rules.mask_tags,
-            seed=rules.seed,
+            random_seed=rules.seed,
         )
         sampled = [
             masked_sentence
@@ -155,7 +155,7 @@ def masked_extensions(
         for masked_sentences in masked_of_sources
         for masked_sentence in masked_sentences
     ]
-    fillings = iter(fill(all_masked, models, fitting=allowed_words))
+    fillings = iter(fill(all_masked, models, allowed_words=allowed_words))
     return [
         [
             extension

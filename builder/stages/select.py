@@ -10,7 +10,7 @@ from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.records import ParsedSentence, Sentence, Source, Token
 from s2lct.builder.rules import BuildRules
-from s2lct.builder.stages.search import is_complete_sentence, meets_words
+from s2lct.builder.stages.search import is_complete_sentence, meets_without_tree
 from s2lct.builder.stages.soundness import sound_sources
 
 
@@ -19,12 +19,12 @@ def select(
     models: KeptModels,
     rules: BuildRules,
 ) -> list[list[Source]]:
-    """For each search its sentences that meet one of its rules, in their order.
+    """The sentences of each search that meet one of its rules, in their order.
 
     Args:
-        searches: search rules, with sentences that may meet them.
-        models: tag and parse.
-        rules: of the build.
+        searches: search rules, each with the sentences that may meet them.
+        models: tag and parse the sentences.
+        rules: the rules of the build.
     """
     if rules.takes_plain_sentences_only:
         searches = [
@@ -32,53 +32,64 @@ def select(
             for rule, sentences in searches
         ]
     texts = list(dict.fromkeys(s.text for _, sentences in searches for s in sentences))
-    tokens = dict(zip(texts, models.tag(texts), strict=True))
-    matched = [
-        matches(sentences, tokens, search_rules, Lexicon.load())
+    tokens_of_text = dict(zip(texts, models.tag(texts), strict=True))
+    matches_of_searches = [
+        matches(sentences, tokens_of_text, search_rules, Lexicon.load())
         for search_rules, sentences in searches
     ]
-    texts = list(dict.fromkeys(sentence.text for group in matched for sentence, _ in group))
-    trees = dict(zip(texts, models.parse([tokens[text] for text in texts]), strict=True))
-    selected = [
+    texts = list(
+        dict.fromkeys(sentence.text for group in matches_of_searches for sentence, _ in group)
+    )
+    tree_of_text = dict(
+        zip(texts, models.parse([tokens_of_text[text] for text in texts]), strict=True)
+    )
+    sources_of_searches = [
         [
             Source(sentence, parsed)
             for sentence, rule in group
-            if (tree := trees[sentence.text]) is not None
-            and (parsed := ParsedSentence(sentence.text, tokens[sentence.text], tree))
+            if (tree := tree_of_text[sentence.text]) is not None
+            and (parsed := ParsedSentence(sentence.text, tokens_of_text[sentence.text], tree))
             and (not rule.complete or is_complete_sentence(parsed))
         ]
-        for group in matched
+        for group in matches_of_searches
     ]
     if rules.soundness == "ignored":
-        return selected
-    sound = sound_sources([source for group in selected for source in group])
+        return sources_of_searches
+    sound = sound_sources([source for group in sources_of_searches for source in group])
     return [
         [source for source in group if source in sound]
         + [s for s in group if s not in sound and rules.soundness == "preferred"]
-        for group in selected
+        for group in sources_of_searches
     ]
 
 
 def matches(
     sentences: Sequence[Sentence],
-    tokens: Mapping[str, Sequence[Token]],
+    tokens_of_text: Mapping[str, Sequence[Token]],
     rules: Sequence[SearchRule],
     lexicon: Lexicon,
 ) -> list[tuple[Sentence, SearchRule]]:
-    """Sentences that meet one of a slot's rules, as far as no tree is needed, with the rule.
+    """The sentences that meet one of a slot's rules, each with the first rule that it meets.
+
+    Rules on the parse tree are not checked.
 
     Args:
-        sentences: of a corpus.
-        tokens: of each, by its text.
-        rules: of the slot; the first that a sentence meets counts.
-        lexicon: says what words mean.
+        sentences: sentences of a corpus.
+        tokens_of_text: the tokens of each sentence, by its text.
+        rules: the search rules of the slot.
+        lexicon: gives the sentiment of words.
     """
     return [
         (sentence, rule)
         for sentence in sentences
         if (
             rule := next(
-                (r for r in rules if meets_words(sentence, tokens[sentence.text], r, lexicon)), None
+                (
+                    r
+                    for r in rules
+                    if meets_without_tree(sentence, tokens_of_text[sentence.text], r, lexicon)
+                ),
+                None,
             )
         )
     ]
