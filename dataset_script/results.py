@@ -94,7 +94,7 @@ def _checked(path: Path, suites: Suites) -> _Submission:
     from s2lct.leaderboard.results.write_results import repository_path
 
     result = read_result(path)
-    if faults := submission_faults(path, result, suites.of(result, path)):
+    if faults := submission_faults(path, result, suites.suite_of(result, path)):
         raise PublishError("; ".join(faults), hint="score the model again")
     return _Submission(path, result, repository_path(result))
 

@@ -141,7 +141,7 @@ def test_figures_are_those_of_the_files_and_suites_stand_apart(tmp_path: Path) -
     for suites in ([later, SUITE], [SUITE, later]):
         collection = collect(tmp_path, suites)
         newer, older = collection.suites
-        assert not collection.skipped
+        assert not collection.skip_reasons
         assert [newer.suite.version, older.suite.version] == ["1.10.0", "1.0.0"]
         assert len(newer.standings) == 1
     assert read_result(path) in [one.scored.result for one in older.standings]
@@ -156,7 +156,7 @@ def test_of_one_model_s_results_the_newest_counts(tmp_path: Path) -> None:
         content = json.loads(path.read_text()) | {"date": f"2026-01-{day}T00:00:00+00:00"}
         path.write_text(json.dumps(content))
     collection = collect(tmp_path, [SUITE])
-    assert named(collection) == ["ORG/Model"] and len(collection.skipped) == 2
+    assert named(collection) == ["ORG/Model"] and len(collection.skip_reasons) == 2
 
 
 def test_parts_of_a_suite_and_given_predictions_are_not_ranked(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_parts_of_a_suite_and_given_predictions_are_not_ranked(tmp_path: Path) -
     made_up_results.write("team/mine", 0.2, SUITE, tmp_path, predictions=predictions)
     collection = collect(tmp_path, [SUITE])
     assert named(collection) == ["good"]
-    assert len(collection.skipped) == 2
+    assert len(collection.skip_reasons) == 2
 
 
 def test_the_command_finds_the_suite_and_says_what_it_left_out(

@@ -207,7 +207,7 @@ def test_a_bad_table_is_a_line_and_costs_the_others_nothing(what: str, sent: Sub
     collection = collect(path.parent, [SUITE])
     (board,) = collection.suites
     assert "afinn" in [standing.scored.result.model.name for standing in board.standings]
-    assert len(collection.skipped) + len(board.standings) == 2
+    assert len(collection.skip_reasons) + len(board.standings) == 2
 
 
 def test_a_model_that_fails_costs_the_others_nothing(

@@ -253,7 +253,7 @@ def build_leaderboard(
 
     agreeing = rescored_results(rescored) if rescored else frozenset()
     leaderboard = collect(results, load_suites(suite), agreeing)
-    for line in leaderboard.skipped:
+    for line in leaderboard.skip_reasons:
         warnings.warn(f"left out {line}", S2lctWarning, stacklevel=2)
     places = {}
     if is_on_hub(results):

@@ -173,7 +173,7 @@ def score_models(
     from s2lct.engines import ray_cluster
     from s2lct.leaderboard.models.built_in import WORD_LISTS
     from s2lct.leaderboard.results.predictions_file import outcomes_of_predictions
-    from s2lct.leaderboard.results.record import check_own_name
+    from s2lct.leaderboard.results.record import check_name_of_own_model
     from s2lct.leaderboard.results.write_results import check_out_folder, save_result
     from s2lct.leaderboard.scoring.ray_scoring import (
         ModelSource,
@@ -197,7 +197,7 @@ def score_models(
         (predictions is None, "no --predictions", {"--llm": llm, "--base-url": base_url}),
     )
     if name is not None:
-        check_own_name(name)
+        check_name_of_own_model(name)
     require(
         *(("httpx",) if base_url else ()),
         *(("ray",) if engine == "ray" else ()),

@@ -1,4 +1,4 @@
-"""Results and suites on the Hub, fetched into folders; whatever fails is one error with a hint."""
+"""Download results and suites from the Hub; every failure becomes one error with a hint."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _HINT_BY_STATUS = {
 
 
 def hub_api() -> HfApi:
-    """The client for the Hub that HF_ENDPOINT names, with its own login."""
+    """The client for the Hub at HF_ENDPOINT, with the user's login."""
     from huggingface_hub import HfApi
 
     return HfApi(library_name="s2lct")
@@ -40,14 +40,14 @@ def hub_api() -> HfApi:
 
 @contextmanager
 def hub_errors(
-    action: str, kind: type[S2lctError] = ScoringError, consequence: str = ""
+    action: str, error_class: type[S2lctError] = ScoringError, consequence: str = ""
 ) -> Iterator[None]:
-    """Turn whatever the Hub's client raises into one error that never contains a token.
+    """Turn any error of the Hub's client into one of ours, which never contains a token.
 
     Args:
-        action: what is tried, for the message "cannot ACTION".
-        kind: the class of the error.
-        consequence: a sentence that the message ends with.
+        action: the action for the message "cannot ACTION", such as "fetch ORG/NAME".
+        error_class: the class of the error raised.
+        consequence: a last sentence for the message.
     """
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -67,7 +67,7 @@ def hub_errors(
                 hint = hint.format(wait=f"{wait} seconds" if wait else "some minutes")
                 break
         message = f"cannot {action}: {reason.rstrip('.')}. {consequence}"
-        raise kind(message.rstrip(), hint=hint) from None
+        raise error_class(message.rstrip(), hint=hint) from None
 
 
 def download_results(name: str) -> Path:
@@ -88,12 +88,12 @@ def download_results(name: str) -> Path:
 
 
 def is_on_hub(name: str) -> bool:
-    """Whether a name is that of a dataset on the Hub; see `repository_of`."""
+    """Whether a name means a dataset on the Hub; see `repository_of`."""
     return bool(repository_of(name))
 
 
 def public_suite_name(name: str) -> str:
-    """A suite's name as strangers may see it: a Hub id, or the last part of a path."""
+    """A suite's name for publication: a Hub id, or the last part of a path."""
     return name if is_on_hub(name) else PurePosixPath(name.replace("\\", "/")).name or name
 
 
@@ -110,6 +110,6 @@ def load_suites(names: Sequence[str]) -> list[SuiteCases]:
     for name in names:
         is_unpinned = is_on_hub(name) and "@" not in name
         versions = released_versions(repository_of(name)) if is_unpinned else []
-        pinned = [f"{name}@{tag_of(version)}" for version in versions]
-        suites += map(load_suite, pinned or [name])
+        pinned_names = [f"{name}@{tag_of(version)}" for version in versions]
+        suites += map(load_suite, pinned_names or [name])
     return suites

@@ -1,4 +1,4 @@
-"""The order of models, best first: by consistency, and without contrasts by failure rates."""
+"""The order of models, best first: by consistency, or without contrasts by failure rate."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.scoring.figures import OverallFigures, Reference
 
 
-def consistency_leads(results: Iterable[Result]) -> bool:
-    """Whether results are ordered by consistency: all of them have it."""
+def is_ranked_by_consistency(results: Iterable[Result]) -> bool:
+    """Whether results are ordered by consistency, which all of them must have."""
     return all(result.overall.consistency for result in results)
 
 
-def order_key(figures: OverallFigures | Reference, *, by_consistency: bool) -> tuple[float, float]:
-    """What sorts models, and answers that do not read the cases, best first."""
-    consistency = figures.consistency if by_consistency else None
+def order_key(
+    figures: OverallFigures | Reference, *, is_by_consistency: bool
+) -> tuple[float, float]:
+    """The sort key, best first, of models and of references such as random answers."""
+    consistency = figures.consistency if is_by_consistency else None
     return -consistency.macro if consistency else 0.0, figures.failure_rate.macro
 
 
 def best_first(results: Sequence[Result]) -> list[Result]:
-    """Results on one suite, best first; those on a part of it come last."""
-    leads = consistency_leads(results)
+    """Results on one suite, best first; results on a part of it come last."""
+    is_by_consistency = is_ranked_by_consistency(results)
 
     def key(result: Result) -> tuple[object, ...]:
-        figures = order_key(result.overall, by_consistency=leads)
-        return result.partial, *figures, result.model.name, result.model.revision
+        figures_key = order_key(result.overall, is_by_consistency=is_by_consistency)
+        return result.partial, *figures_key, result.model.name, result.model.revision
 
     return sorted(results, key=key)

@@ -13,7 +13,7 @@ from s2lct.files import sha256_of
 from s2lct.labels import check_label_map, meaning_of, written_label
 from s2lct.leaderboard.answers.predictions import read_predictions
 from s2lct.leaderboard.models.record import ModelRecord, OptionsRecord, PredictionsRecord
-from s2lct.leaderboard.results.record import MAX_NAME_LENGTH, check_own_name
+from s2lct.leaderboard.results.record import MAX_NAME_LENGTH, check_name_of_own_model
 from s2lct.leaderboard.scoring.score import Outcomes, outcomes_of
 from s2lct.plain_text import MAX_SNIPPET_CHARACTERS, plain, spreadsheet_cell
 from s2lct.suite.cases import SuiteCases
@@ -60,7 +60,7 @@ def outcomes_of_predictions(
             case; a case has no prediction, or contradictory ones; or the name is not allowed.
     """
     name = path.name.partition(".")[0] if name is None else name
-    check_own_name(name)
+    check_name_of_own_model(name)
     label_map = check_label_map(label_map)
     rows = read_rows(path)
     columns = list(dict.fromkeys(column for _, row in rows for column in row))

@@ -1,4 +1,4 @@
-"""What a result file holds, which model it is of, and which results may be ranked."""
+"""The contents of a result file, the identity of its model, and whether it may be ranked."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _MAX_CLOCK_ERROR = timedelta(minutes=10)
 _REFERENCE_NAMES = {RANDOM, *(f"always-{label}" for label in LABELS)}
 _SHA256 = re.compile(r"([0-9a-f]{64})?")
 _REVISION = re.compile(r"[\w.+!-]*", re.ASCII)
-# Hub ids, built-in models, folders, and what servers call models, as llama3:8b
+# Hub ids, built-in models, folders, and models of servers, as llama3:8b
 _MODEL_NAME = re.compile(r"/?(?!-)[\w.-]+(?:/(?!-)[\w.-]+)*(?:/|:[\w.-]+)?", re.ASCII)
-_ASKED_FIELDS = {"name", "options", "dtype"}
+_MODEL_FIELDS = {"name", "options", "dtype"}
 _VERSION_FIELDS = {"revision", "weights_sha256", "answers_sha256", "predictions"}
 
 
@@ -38,7 +38,7 @@ class _Strict(BaseModel):
 
 
 class SuiteRecord(_Strict):
-    """Which suite a model was scored on."""
+    """The suite that a model was scored on."""
 
     name: str
     version: str
@@ -46,7 +46,7 @@ class SuiteRecord(_Strict):
 
 
 class OutcomesRecord(_Strict):
-    """The Parquet file with the outcomes."""
+    """The name, number of rows and SHA-256 of the Parquet file with the outcomes."""
 
     path: str
     rows: int = Field(ge=0, lt=1 << 53)
@@ -56,8 +56,8 @@ class OutcomesRecord(_Strict):
 class Result(_Strict):
     """The contents of a result file.
 
-    Its figures are for people and other programs: what reads it here computes them again from the
-    predictions in the Parquet file beside it, and the suite.
+    Its figures are for people and other programs. s2lct itself computes them again, from the suite
+    and the predictions in the Parquet file beside it.
     """
 
     format: Literal[6] = FORMAT
@@ -80,7 +80,7 @@ class Result(_Strict):
 
     @property
     def moment(self) -> datetime:
-        """When the model was scored."""
+        """The time at which the model was scored."""
         moment = datetime.fromisoformat(self.date.replace("Z", "+00:00"))
         return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
 
@@ -103,7 +103,7 @@ class Result(_Strict):
 
 
 def _check_options(options: OptionsRecord) -> None:
-    """Refuse options that mean what others mean, or nothing: they would make a row of their own."""
+    """Refuse options that mean nothing or have another spelling: they would make a second row."""
     label_map = options.label_map
     if label_map is not None and check_label_map(label_map) != label_map:
         raise ValueError(f"model.options.label_map: use {', '.join(LABELS)}, written so")
@@ -115,13 +115,13 @@ def _check_options(options: OptionsRecord) -> None:
 
 
 def model_identity(model: ModelRecord, *, any_version: bool = False) -> list[object]:
-    """What two results have in common if they are of the same model, asked alike; for JSON.
+    """A value for JSON, equal for two results of the same model with the same options.
 
     Args:
-        model: as a result records it.
-        any_version: models whose weights or revision differ count as the same.
+        model: the model, as a result records it.
+        any_version: ignore differences of weights and revision.
     """
-    fields = _ASKED_FIELDS if any_version else _ASKED_FIELDS | _VERSION_FIELDS
+    fields = _MODEL_FIELDS if any_version else _MODEL_FIELDS | _VERSION_FIELDS
     identity: list[object] = [model.model_dump(mode="json", include=fields)]
     if model.endpoint is not None:
         identity += [model.endpoint.url, model.endpoint.max_tokens]
@@ -129,7 +129,7 @@ def model_identity(model: ModelRecord, *, any_version: bool = False) -> list[obj
 
 
 def ranking_faults(result: Result) -> Iterator[str]:
-    """Why a result may not stand among others on a leaderboard; nothing if it may."""
+    """The reasons why a result may not be ranked; none if it may."""
     model, suite = result.model, result.suite
     if fault := name_fault(model.name):
         yield f"model.name: {fault}"
@@ -148,11 +148,11 @@ def ranking_faults(result: Result) -> Iterator[str]:
         yield "selection: it covers a part of the suite; score the model on all of it"
 
 
-def check_own_name(name: str) -> None:
-    """Refuse a name that nobody may give to a model of their own.
+def check_name_of_own_model(name: str) -> None:
+    """Refuse a name that users may not give to their own model.
 
     Raises:
-        ScoringError: it has other characters, or is that of a model that comes with s2lct.
+        ScoringError: the name has other characters, or belongs to a model that comes with s2lct.
     """
     fault = f"{name!r} is a model that comes with s2lct" if name in BUILT_IN else name_fault(name)
     if fault:
@@ -163,7 +163,7 @@ def check_own_name(name: str) -> None:
 
 
 def name_fault(name: str) -> str:
-    """Why a model cannot be called so beside others; empty if it can."""
+    """The fault of a model's name, in words; empty if it may be used."""
     if len(name) > MAX_NAME_LENGTH:
         return f"has {len(name):,} characters, at most {MAX_NAME_LENGTH}"
     if not _MODEL_NAME.fullmatch(name):

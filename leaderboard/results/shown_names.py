@@ -1,4 +1,4 @@
-"""The names of models where several stand beside each other."""
+"""Distinct names for the models of several results, and names that look alike."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from s2lct.plain_text import plain
 
 _MAX_OPTIONS_LENGTH = 40
 _HASH_LENGTH = 8
-_LOOKS_LIKE = str.maketrans("01i3458", "olleasb", "-_")
+_LOOK_ALIKE_LETTERS = str.maketrans("01i3458", "olleasb", "-_")
 
 
 class ShownNames:
-    """Names for the models of results, no two of them equal.
+    """Distinct names for the models of results.
 
-    A name says what tells a model from the model as it comes, such as its prompt. Where two are
-    equal, a short hash of their weights is added, and where that is equal too, their revision, the
-    date of the result, and at last a number.
+    A name states options that are not the default, such as a prompt. To equal names a short hash of
+    the weights is added. If they are still equal, the revision, the date of the result, and at last
+    a number follow.
     """
 
     def __init__(self, results: Iterable[Result]) -> None:
         groups: dict[str, list[Result]] = {}
         for result in results:
-            groups.setdefault(_name(result), []).append(result)
+            groups.setdefault(_unsuffixed_name(result), []).append(result)
         self._names = {
             id(result): f"{name}{suffix}"
             for name, group in groups.items()
-            for result, suffix in zip(group, _distinct_suffixes(group), strict=True)
+            for result, suffix in zip(group, _suffixes(group), strict=True)
         }
         # Names are kept by identity, as long as the results live.
         self._results = [result for group in groups.values() for result in group]
@@ -37,17 +37,17 @@ class ShownNames:
         return self._names[id(result)]
 
 
-def _name(result: Result) -> str:
+def _unsuffixed_name(result: Result) -> str:
     options = plain(result.model.unusual_options, _MAX_OPTIONS_LENGTH)
-    partial = f"partial: {result.overall.cases:,} cases" if result.partial else ""
+    part = f"partial: {result.overall.cases:,} cases" if result.partial else ""
     if result.selection and result.selection.contrasts:
-        partial += ", no contrasts"
+        part += ", no contrasts"
     name = plain(result.model.name, MAX_NAME_LENGTH)
-    return " ".join([name, *(f"({words})" for words in (options, partial) if words)])
+    return " ".join([name, *(f"({detail})" for detail in (options, part) if detail)])
 
 
-def _distinct_suffixes(group: Sequence[Result]) -> list[str]:
-    """What to add to a name that several results share."""
+def _suffixes(group: Sequence[Result]) -> list[str]:
+    """A suffix for each of several results that share a name."""
     suffixes = [""] * len(group)
     for kind, values in (
         ("weights", [result.model.weights_sha256[:_HASH_LENGTH] for result in group]),
@@ -64,13 +64,15 @@ def _distinct_suffixes(group: Sequence[Result]) -> list[str]:
 
 
 def look_alikes(names: Iterable[str]) -> dict[str, str]:
-    """Names that a reader may take for another one, each with the first that it looks like.
+    """The names that look like another one, each with the first other name that it looks like.
 
-    Letters that look alike in many fonts, case, hyphens and underscores make no difference.
+    Case, hyphens, underscores and letters that look alike in many fonts are ignored.
     """
     groups: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
-        appearance = name.casefold().replace("rn", "m").replace("vv", "w").translate(_LOOKS_LIKE)
+        appearance = (
+            name.casefold().replace("rn", "m").replace("vv", "w").translate(_LOOK_ALIKE_LETTERS)
+        )
         groups.setdefault(appearance, []).append(name)
     return {
         name: next(other for other in group if other != name)

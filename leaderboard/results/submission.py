@@ -1,9 +1,9 @@
-"""Whether a stranger's result can be believed: every figure, every case, the model itself.
+"""Check submitted results: their figures, their outcomes, and on request the model itself.
 
-Nothing of a submission is trusted. Texts and passing labels are those of the suite, and every
-figure is computed again. The model's files, no code among them, are fetched at the commit that the
-result names, and the model is asked again here, in single precision. Whoever runs this limits what
-that may cost: in a container.
+Nothing in a submission is trusted. Texts and passing labels come from the suite, and every figure
+is computed again. To score a model again, its files, but no code, are fetched at the commit that
+the result names, and it runs here in single precision. Run this in a container that limits the
+time and memory that a stranger's model may take.
 """
 
 from __future__ import annotations
@@ -34,15 +34,17 @@ from s2lct.suite.cases import SuiteCases
 
 DEFAULT_BRANCH = "main"
 MIN_AGREEMENT = 0.98
-"""The least share of labels that a model, asked again on another machine, must give again."""
+"""The least share of equal labels if a model is scored again, perhaps on another machine."""
 PROBABILITY_MARGIN = 1e-3
-"""By how much probabilities in a file, which are rounded, may differ from the model's."""
+"""The largest difference between a probability in a file, which is rounded, and the model's."""
 TIE_MARGIN = 1e-4
-"""By how much a label's rounded probability may lie below the largest."""
+"""The largest difference between a label's rounded probability and the largest probability."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _HUB_NAME = re.compile(r"(?!.*(?:\.\.|--))[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 _SUITE_FOLDER = re.compile(r"(.*-)?[0-9a-f]{12}")
-_UNKNOWN_OF_ENDPOINTS = ("parameters", "licence", "answers_sha256", "dtype", "device", "batch_size")
+_FIELDS_UNKNOWN_OF_ENDPOINTS = (
+    *("parameters", "licence", "answers_sha256", "dtype", "device", "batch_size"),
+)
 _RECOMPUTED_FIELDS = (
     *("revision", "weights_sha256", "label_rule", "options", "dtype", "parameters", "licence"),
 )
@@ -50,13 +52,13 @@ _RECOMPUTED_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class SubmissionCheck:
-    """Whether a submitted result is accepted."""
+    """Whether a submitted result is accepted, and if not, why."""
 
-    file: str  # the result file
-    accepted: bool  # whether there is no reason against it
-    reasons: tuple[str, ...]  # against it, a line each
-    rescored: int = 0  # how many cases and contrasts the model was asked again
-    sha256: str = ""  # of the result file, where it can be read
+    file: str  # path of the result file
+    accepted: bool
+    reasons: tuple[str, ...]  # why it is refused, a line each
+    rescored: int = 0  # number of cases and contrasts that the model was asked again
+    sha256: str = ""  # of the result file; empty if it cannot be read
 
     def as_json(self) -> str:
         """One line of JSON."""
@@ -76,76 +78,77 @@ def check(path: Path, suite: SuiteCases, *, rescore: bool = False) -> Submission
 
     Args:
         path: the JSON file.
-        suite: the suite it must have been scored on, from a source that is trusted.
-        rescore: ask the model, by the name and commit that the submission gives, again.
+        suite: the suite that the result must be on, from a trusted source.
+        rescore: score the model again, by the name and commit in the submission.
 
     Raises:
         MissingPackageError: the model needs a package that is not installed here.
     """
     reasons: list[str] = []
-    rescored, sha256 = 0, ""
+    rescored_count, sha256 = 0, ""
     try:
         result = read_result(path)
         sha256 = sha256_of(path)
         reasons += submission_faults(path, result, suite)
         if rescore and not reasons:
             reasons += _model_faults(result, read_outcomes(path, result, suite))
-            rescored = len(suite.with_contrasts)
+            rescored_count = len(suite.with_contrasts)
     except MissingPackageError:
         raise
     except ScoringError as error:
         reasons.append(error.problem.removeprefix(f"{path}: "))
     except Exception as error:  # a stranger's files and model may fail in any way
         reasons.append(f"cannot be checked ({error_summary(error)})")
-    # A stranger's words, fit for a terminal.
+    # Text from strangers, made safe for a terminal.
     lines = tuple(plain(reason, MAX_TEXT_CHARACTERS) for reason in reasons)
     return SubmissionCheck(
-        plain(str(path), MAX_LINE_CHARACTERS), not reasons, lines, rescored, sha256
+        plain(str(path), MAX_LINE_CHARACTERS), not reasons, lines, rescored_count, sha256
     )
 
 
 def submission_faults(path: Path, result: Result, suite: SuiteCases) -> list[str]:
-    """Why a result is refused without asking its model; empty if it is not.
+    """The reasons to refuse a result that are known without its model; empty if there are none.
 
     Raises:
-        ScoringError: its outcomes cannot be read.
+        ScoringError: the outcomes of the result cannot be read.
     """
-    faults = [*ranking_faults(result), *_record_faults(result, suite), *_place_faults(path, result)]
+    faults = [*ranking_faults(result), *_result_faults(result, suite)]
+    faults += _location_faults(path, result)
     outcomes = read_outcomes(path, result, suite)
     faults += _probability_faults(outcomes)
-    wrong = wrong_figures(result, outcomes)
-    return faults + [f"{field} does not follow from the cases" for field in wrong]
+    fields = wrong_figures(result, outcomes)
+    return faults + [f"{field} does not follow from the cases" for field in fields]
 
 
-def rescored_results(checks: Path) -> frozenset[str]:
-    """SHA-256 of the result files whose models were asked again, and agree.
+def rescored_results(check_file: Path) -> frozenset[str]:
+    """SHA-256 of the result files whose models were scored again and accepted.
 
     Args:
-        checks: what `s2lct leaderboard check --rescore --json` printed, a line for each file.
+        check_file: the output of `s2lct leaderboard check --rescore --json`, a line for each file.
 
     Raises:
-        ScoringError: a line is something else.
+        ScoringError: a line is not the check of a result.
     """
-    agreeing: set[str] = set()
-    for number, line in enumerate(checks.read_bytes().splitlines(), 1):
+    accepted_hashes: set[str] = set()
+    for line_number, line in enumerate(check_file.read_bytes().splitlines(), 1):
         try:
             check = json.loads(line)
             if check["accepted"] is True and check["rescored"] > 0 and check["sha256"]:
-                agreeing.add(check["sha256"])
+                accepted_hashes.add(check["sha256"])
         except (ValueError, TypeError, KeyError, RecursionError):
             raise ScoringError(
-                f"{checks}, line {number}: is not the check of a result",
+                f"{check_file}, line {line_number}: is not the check of a result",
                 hint="write the file with `s2lct leaderboard check FILES --suite SUITE --rescore "
-                f"--json > {checks}`",
+                f"--json > {check_file}`",
             ) from None
-    return frozenset(agreeing)
+    return frozenset(accepted_hashes)
 
 
-def _record_faults(result: Result, suite: SuiteCases) -> Iterator[str]:
-    """Why others could not score this model on this suite again, by what the result says."""
+def _result_faults(result: Result, suite: SuiteCases) -> Iterator[str]:
+    """The statements of a result that would keep others from scoring the model on this suite."""
     model = result.model
     if model.endpoint is not None:
-        for field in _UNKNOWN_OF_ENDPOINTS:
+        for field in _FIELDS_UNKNOWN_OF_ENDPOINTS:
             if getattr(model, field):
                 yield f"model.{field}: nobody can know this of a model behind an endpoint"
         if model.name in BUILT_IN:
@@ -162,9 +165,10 @@ def _record_faults(result: Result, suite: SuiteCases) -> Iterator[str]:
                 f"model.revision: {model.revision!r} is no commit; score the model by its Hub id, "
                 "so that others can load it"
             )
-    is_known = "/" in model.name or model.name in BUILT_IN
-    if not is_known and (other := look_alikes([model.name, *BUILT_IN]).get(model.name)):
-        yield f"model.name: {model.name!r} looks like {other!r}, which comes with s2lct"
+    has_owner, is_built_in = "/" in model.name, model.name in BUILT_IN
+    look_alike = look_alikes([model.name, *BUILT_IN]).get(model.name)
+    if look_alike and not has_owner and not is_built_in:
+        yield f"model.name: {model.name!r} looks like {look_alike!r}, which comes with s2lct"
     if result.suite.fingerprint != suite.fingerprint:
         yield "suite.fingerprint: is not the suite's; score the model on this version of it"
     elif result.suite.version != suite.version:
@@ -174,40 +178,43 @@ def _record_faults(result: Result, suite: SuiteCases) -> Iterator[str]:
         )
 
 
-def _place_faults(path: Path, result: Result) -> Iterator[str]:
-    """Why a file in a repository of results is not where `publish results` puts it.
+def _location_faults(path: Path, result: Result) -> Iterator[str]:
+    """A fault if a file in a repository of results is not where `publish results` puts it.
 
-    Results of one model on one suite have one place, so none of them replaces another.
+    All results of one model on one suite have the same path, so only one of them is kept.
     """
-    place, expected = path.resolve().parts, PurePosixPath(repository_path(result)).parts
-    is_published = place[-3:-2] == expected[:1] and _SUITE_FOLDER.fullmatch(place[-2])
-    if is_published and place[-2:] != expected[1:]:
-        yield f"{'/'.join(place[-3:])}: this result belongs at {'/'.join(expected)}"
+    parts, expected_parts = path.resolve().parts, PurePosixPath(repository_path(result)).parts
+    is_published = parts[-3:-2] == expected_parts[:1] and _SUITE_FOLDER.fullmatch(parts[-2])
+    if is_published and parts[-2:] != expected_parts[1:]:
+        yield f"{'/'.join(parts[-3:])}: this result belongs at {'/'.join(expected_parts)}"
 
 
 def _probability_faults(outcomes: Outcomes) -> Iterator[str]:
-    """Why the probabilities in a file are none, or belong to other labels."""
-    table, labels = outcomes.probabilities, outcomes.labels
-    if table is None:
+    """The faults of probabilities: values that cannot be probabilities, or that of other labels."""
+    probabilities, labels = outcomes.probabilities, outcomes.labels
+    if probabilities is None:
         return
-    if fault := fault_of_probabilities(table):
+    if fault := fault_of_probabilities(probabilities):
         yield f"the probabilities: {fault}"
         return
     is_label = labels < len(LABELS)
     known_labels = np.where(is_label, labels, 0)
     rule = LabelRule(LABELS, (NEGATIVE, NEUTRAL, POSITIVE))
-    fits = rule.could_win(known_labels, table, TIE_MARGIN)
-    if not table[:, NEUTRAL].any():  # perhaps a model without a neutral class
+    is_possible = rule.could_win(known_labels, probabilities, TIE_MARGIN)
+    if not probabilities[:, NEUTRAL].any():  # perhaps a model without a neutral class
         rule = LabelRule(POLAR_LABELS, (NEGATIVE, POSITIVE))
-        fits |= rule.could_win(known_labels, table[:, [NEGATIVE, POSITIVE]], TIE_MARGIN)
-    if wrong := np.flatnonzero(~(fits & is_label)).tolist():
-        case = outcomes.suite.with_contrasts[wrong[0]]
-        first = f"first {case.id[:40]!r}"
-        yield f"the probabilities of {len(wrong):,} texts are of other labels ({first})"
+        polar_probabilities = probabilities[:, [NEGATIVE, POSITIVE]]
+        is_possible |= rule.could_win(known_labels, polar_probabilities, TIE_MARGIN)
+    if wrong_numbers := np.flatnonzero(~(is_possible & is_label)).tolist():
+        case = outcomes.suite.with_contrasts[wrong_numbers[0]]
+        yield (
+            f"the probabilities of {len(wrong_numbers):,} texts are of other labels "
+            f"(first {case.id[:40]!r})"
+        )
 
 
 def _model_faults(result: Result, outcomes: Outcomes) -> Iterator[str]:
-    """How a model that is asked again differs from what its result says of it."""
+    """The differences between a result and its model, scored again here."""
     stated = result.model
     if stated.endpoint is not None:
         yield (
@@ -226,49 +233,50 @@ def _model_faults(result: Result, outcomes: Outcomes) -> Iterator[str]:
             dtype="float32",
             prompt=options.label_prompt,
         )
-        again = score(model, outcomes.suite, label_map=options.label_map, cache=False)
+        rescored = score(model, outcomes.suite, label_map=options.label_map, cache=False)
     except ScoringError as error:
         yield f"cannot be scored again: {error.problem}"
         return
     different = [
         f"model.{field}: is {getattr(stated, field)!r}, the model's is {value!r}"
         for field in _RECOMPUTED_FIELDS
-        if getattr(stated, field) != (value := getattr(again.model, field))
+        if getattr(stated, field) != (value := getattr(rescored.model, field))
     ]
     if stated.other_dtype:
         different.append("models are asked again in single precision, with --dtype float32")
-    yield from different or _outcome_faults(outcomes, again)
+    yield from different or _outcome_faults(outcomes, rescored)
 
 
 def _check_commit(model: ModelRecord) -> None:
-    """Refuse with a `ScoringError` a commit that is not on the model's default branch."""
+    """Raise a `ScoringError` if a commit is not on the default branch of its model."""
     name, hint = model.name, "submit the result of a model as its owners keep it"
     with hub_errors(f"fetch model {name}"):
         history = hub_api().list_repo_commits(name, repo_type="model", revision=DEFAULT_BRANCH)
-        id = hub_api().model_info(name, revision=DEFAULT_BRANCH).id
+        hub_id = hub_api().model_info(name, revision=DEFAULT_BRANCH).id
     if model.revision not in {commit.commit_id for commit in history}:
         raise ScoringError(
             f"model.revision: {model.revision} is no commit of the branch {DEFAULT_BRANCH} of "
             f"{name}",
             hint=hint,
         )
-    if id != name:
-        raise ScoringError(f"model.name: is {name}, the Hub calls it {id}", hint=hint)
+    if hub_id != name:
+        raise ScoringError(f"model.name: is {name}, the Hub calls it {hub_id}", hint=hint)
 
 
-def _outcome_faults(stated: Outcomes, again: Outcomes) -> Iterator[str]:
-    """Whether a model gives the labels and probabilities that its result says."""
-    other = np.flatnonzero(again.labels != stated.labels)
-    texts = len(stated.labels)
-    if len(other) > (1 - MIN_AGREEMENT) * texts:
-        first = stated.suite.with_contrasts[other[0]].id[:40]
+def _outcome_faults(stated: Outcomes, rescored: Outcomes) -> Iterator[str]:
+    """The differences between stated outcomes and those of the model scored again."""
+    different_numbers = np.flatnonzero(rescored.labels != stated.labels)
+    text_count = len(stated.labels)
+    if len(different_numbers) > (1 - MIN_AGREEMENT) * text_count:
+        first_id = stated.suite.with_contrasts[different_numbers[0]].id[:40]
         yield (
-            f"the model says something else of {len(other):,} out of {texts:,} texts (first "
-            f"{first!r}), asked in single precision; at least {MIN_AGREEMENT:.0%} must agree"
+            f"the model says something else of {len(different_numbers):,} out of {text_count:,} "
+            f"texts (first {first_id!r}), asked in single precision; at least "
+            f"{MIN_AGREEMENT:.0%} must agree"
         )
-    elif again.probabilities is not None and stated.probabilities is None:
+    elif rescored.probabilities is not None and stated.probabilities is None:
         yield "the probabilities that the model gives are missing"
-    elif again.probabilities is not None and stated.probabilities is not None:
-        difference = np.abs(again.probabilities - stated.probabilities).max(axis=1)
-        if apart := int((difference > PROBABILITY_MARGIN).sum()):
-            yield f"the model gives {apart:,} texts other probabilities"
+    elif rescored.probabilities is not None and stated.probabilities is not None:
+        difference = np.abs(rescored.probabilities - stated.probabilities).max(axis=1)
+        if differing_count := int((difference > PROBABILITY_MARGIN).sum()):
+            yield f"the model gives {differing_count:,} texts other probabilities"

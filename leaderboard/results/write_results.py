@@ -1,4 +1,4 @@
-"""Write results, and name their files here and in a repository of results."""
+"""Write result files, and choose their names in a folder and in a repository of results."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ _PACKAGES = ("s2lct", "datasets", "numpy", "scipy", "torch", "transformers")
 
 
 def write_result(outcomes: Outcomes, folder: str | Path = "results") -> Path:
-    """Write a JSON file, whose path is returned, and beside it the Parquet file of predictions.
+    """Write a result as a JSON file and a Parquet file of predictions; return the JSON's path.
 
-    The same thing scored again replaces its own files and nothing else, see `file_stem`.
+    A new result of the same model and cases replaces the earlier one; see `file_stem`.
     """
     return save_result(outcomes, folder)[0]
 
 
 def save_result(outcomes: Outcomes, folder: str | Path) -> tuple[Path, record.Result]:
-    """Write a result, see `write_result`, and return it with the path of its JSON file."""
+    """Write a result as `write_result` does; return the path of its JSON file and the result."""
     folder = Path(folder)
     check_out_folder(folder)
     suite = record.SuiteRecord.model_validate(outcomes.suite, from_attributes=True)
     model, partial = outcomes.model, outcomes.suite.partial
-    ids = [case.id for case in outcomes.cases] if partial else []
-    stem = file_stem(model, suite, ids)
-    if stem == model.name and _holds_another(folder / f"{stem}.json", suite):
-        stem = file_stem(model, suite, ids, plain=False)
-    path, table = folder / f"{stem}.json", folder / f"{stem}.parquet"
-    _write_predictions(outcomes, table)
+    case_ids = [case.id for case in outcomes.cases] if partial else []
+    stem = file_stem(model, suite, case_ids)
+    if stem == model.name and _holds_other_result(folder / f"{stem}.json", suite):
+        stem = file_stem(model, suite, case_ids, plain=False)
+    path, table_path = folder / f"{stem}.json", folder / f"{stem}.parquet"
+    _write_predictions(outcomes, table_path)
     versions: dict[str, str] = {}
     for package in _PACKAGES:
         with suppress(PackageNotFoundError):
@@ -55,7 +55,7 @@ def save_result(outcomes: Outcomes, folder: str | Path) -> tuple[Path, record.Re
         date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         packages=versions,
         outcomes=record.OutcomesRecord(
-            path=table.name, rows=len(outcomes.labels), sha256=sha256_of(table)
+            path=table_path.name, rows=len(outcomes.labels), sha256=sha256_of(table_path)
         ),
         **figures_of(outcomes),
     )
@@ -64,26 +64,26 @@ def save_result(outcomes: Outcomes, folder: str | Path) -> tuple[Path, record.Re
 
 
 def _write_predictions(outcomes: Outcomes, path: Path) -> None:
-    """Write a row for each case and contrast: its label, and probabilities if there are any."""
+    """Write a row for each case and contrast: id, predicted label, and any probabilities."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    name_of = {number: name for name, number in ANSWERS.items()}
+    answer_of = {number: answer for answer, number in ANSWERS.items()}
     columns = {
         "id": pa.array([case.id for case in outcomes.suite.with_contrasts], pa.string()),
-        "label": pa.array([name_of[number] for number in outcomes.labels.tolist()], pa.string()),
+        "label": pa.array([answer_of[number] for number in outcomes.labels.tolist()], pa.string()),
     }
-    for number, label in enumerate(LABELS):
+    for label_number, label in enumerate(LABELS):
         table = outcomes.probabilities
-        # The last digits depend on the machine, and on how many texts it computes at once.
-        values = [None] * len(outcomes.labels) if table is None else table[:, number].round(4)
+        # Further digits depend on the machine and the batch size.
+        values = [None] * len(outcomes.labels) if table is None else table[:, label_number].round(4)
         columns[label] = pa.array(values, pa.float32())
     with atomic_file(path) as file:
         pq.write_table(pa.table(columns), file)
 
 
 def check_out_folder(folder: Path) -> None:
-    """Make a folder for results, before time goes into them, or raise `OutputError`."""
+    """Create the folder for results, or raise an `OutputError`, before any model is scored."""
     check_output_folder(folder, "--out")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -100,27 +100,26 @@ def file_stem(
     *,
     plain: bool = True,
 ) -> str:
-    """The name of a result's files without their ending: different results have different names.
+    """The name of a result's files without suffix, such as ``vader`` or ``ORG--NAME--1a2b3c4d``.
 
     Args:
-        model: what was scored.
-        suite: what it was scored on.
-        case_ids: the ids of the cases, where these are not the whole suite.
-        plain: whether a built-in model with default options, on a whole suite, has its own name
-            alone; all others have a hash behind it.
+        model: the model that was scored.
+        suite: the suite that it was scored on.
+        case_ids: the ids of the cases, if they are a part of the suite.
+        plain: leave out the hash for a built-in model with default options on a whole suite.
     """
     if plain and not case_ids and _is_plain(model):
         return model.name
     identity = [*record.model_identity(model), suite.fingerprint, list(case_ids)]
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:8]
-    # Of a folder its own name: where it lies is nobody's business.
+    # Of the path of a model's folder, only the last part is published.
     name = Path(model.name).resolve().name if is_folder(Path(model.name)) else model.name
     parts = [_file_name(name), model.other_dtype, "partial" if case_ids else "", digest]
     return "--".join(filter(None, parts))
 
 
 def _file_name(text: str) -> str:
-    """A part of a file name on any system: not too long, ASCII, no leading dot."""
+    """A text as part of a file name on any system: not too long, ASCII, no leading dot."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "--", text)[:_MAX_FILE_NAME_LENGTH].strip("-.") or "model"
 
 
@@ -128,8 +127,8 @@ def _is_plain(model: ModelRecord) -> bool:
     return model.name in BUILT_IN and model.options == OptionsRecord()
 
 
-def _holds_another(path: Path, suite: record.SuiteRecord) -> bool:
-    """Whether something else is there than a whole result of that name on the same suite."""
+def _holds_other_result(path: Path, suite: record.SuiteRecord) -> bool:
+    """Whether a path exists and is not a plain model's result on the whole of the same suite."""
     if not os.path.lexists(path):
         return False
     try:
@@ -141,7 +140,7 @@ def _holds_another(path: Path, suite: record.SuiteRecord) -> bool:
 
 
 def repository_path(result: record.Result) -> str:
-    """Where a result of a whole suite belongs; the Parquet file lies beside it."""
+    """The path of a result on a whole suite in a repository of results."""
     version_and_hash = filter(None, (result.suite.version, result.suite.fingerprint[:12]))
     folder = _file_name("-".join(version_and_hash))
     return f"results/{folder}/{file_stem(result.model, result.suite)}.json"

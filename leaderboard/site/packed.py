@@ -36,7 +36,7 @@ def packed_tests(tests: PairTests) -> dict[str, Any]:
     number_of = {p_value: number for number, p_value in enumerate(p_values)}
     codes = [
         len(_WINNER_CODES) * number_of[p_value] + _WINNER_CODES[winner]
-        for pair, winners in zip(shown, tests.better, strict=True)
+        for pair, winners in zip(shown, tests.winners, strict=True)
         for p_value, winner in zip(pair, winners, strict=True)
     ]
     packed = _packed(np.array(codes, dtype=np.int64), _TEST_WIDTH)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from s2lct.labels import LABELS
 from s2lct.leaderboard.results.comparison import MEAN, TEST_WORDS, Comparison, shown_p_value
 from s2lct.leaderboard.results.gate import Check
-from s2lct.leaderboard.results.order import best_first, consistency_leads, order_key
+from s2lct.leaderboard.results.order import best_first, is_ranked_by_consistency, order_key
 from s2lct.leaderboard.results.read_results import ScoredModel
 from s2lct.leaderboard.results.record import Result
 from s2lct.leaderboard.results.shown_names import ShownNames
@@ -137,7 +137,7 @@ def results_tables(results: Sequence[Result]) -> Iterator[Table]:
 
     For a single model seeds and expansions stand apart.
     """
-    lead = [LEAD_WORDS] if consistency_leads(results) else []
+    lead = [LEAD_WORDS] if is_ranked_by_consistency(results) else []
     caption = ". ".join([*lead, *notes_on(results), BETTER_WORDS])
     yield replace(models_table(results), title=suite_line(results), caption=caption)
     if len(results) == 1:
@@ -151,7 +151,7 @@ def models_table(results: Sequence[Result]) -> Table:
     comparable, fullest, names = _comparable(results), _fullest(results), ShownNames(results)
     has_pairs = any(result.overall.consistency for result in results)
     has_silent = any(result.overall.refusals or result.overall.unreadable for result in results)
-    leads = consistency_leads(results)
+    is_by_consistency = is_ranked_by_consistency(results)
     heads = ["", *["consistency\nmacro % ↑", "micro\n% ↑"] * has_pairs]
     heads += ["failure\nmacro % ↓", "micro\n% ↓"]
     heads += ["against best\nconstant ↑"] * (not has_pairs) + ["p→f\n↓"]
@@ -170,7 +170,7 @@ def models_table(results: Sequence[Result]) -> Table:
             silent = (f"{figures.refusals:,}", f"{figures.unreadable:,}")
             cells += map(Cell, (*silent, percent(rate.macro if rate else None)))
         obtained = "" if model.rescorable else model.obtained(rescored=False)
-        key = result not in comparable, *order_key(figures, by_consistency=leads)
+        key = result not in comparable, *order_key(figures, is_by_consistency=is_by_consistency)
         rows.append((key, [Cell(names(result), obtained), *cells]))
     best, least_rate = chance_of(fullest.references)
     for name, reference in fullest.references.items():
@@ -178,7 +178,7 @@ def models_table(results: Sequence[Result]) -> Table:
         cells = [Cell(f"({name})", "best constant" if name == best else "")]
         cells += _overall_cells(reference, corrected, has_pairs=has_pairs)
         cells += [Cell("")] * (len(heads) - len(cells))
-        key = False, *order_key(reference, by_consistency=leads)
+        key = False, *order_key(reference, is_by_consistency=is_by_consistency)
         rows.append((key, [replace(cell, kind="dim") for cell in cells]))
     rows.sort(key=lambda row: row[0])
     return Table(heads, [cells for _, cells in rows])
@@ -404,7 +404,7 @@ def html_report(scored: Sequence[ScoredModel]) -> str:
         results=results,
         suite_line=suite_line,
         conclusion=_conclusion(results, words[hardest[0]].short or hardest[0]),
-        lead=LEAD_WORDS if consistency_leads(results) else "",
+        lead=LEAD_WORDS if is_ranked_by_consistency(results) else "",
         notes=notes_on(results),
         better=BETTER_WORDS,
         models_table=models_table,
@@ -424,12 +424,12 @@ def _hardest_first(results: Sequence[Result]) -> list[str]:
 
     Where consistency ranks, those without contrasts stand behind all that are not always right.
     """
-    leads = consistency_leads(results)
+    is_by_consistency = is_ranked_by_consistency(results)
     keys: dict[str, list[tuple[float, float]]] = {}
     for result in results:
         for name, figures in result.capabilities.items():
             consistency = figures.consistency.share if figures.consistency else 1.0
-            key = (consistency if leads else 0.0, -figures.all.failure_rate)
+            key = (consistency if is_by_consistency else 0.0, -figures.all.failure_rate)
             keys.setdefault(name, []).append(key)
 
     def mean(name: str) -> list[float]:
@@ -450,7 +450,7 @@ def _conclusion(results: Sequence[Result], hardest: str) -> str:
     else:
         models = f"{shown_name(best)} {in_words(best.overall)}"
     random = best.references[RANDOM].consistency
-    if random and consistency_leads(ranked):
+    if random and is_ranked_by_consistency(ranked):
         guesses = f"Random answers are consistent on {percent(random.macro)} % (macro), constant "
         guesses += "ones on none"
     else:

@@ -165,7 +165,7 @@ def _model_row(standing: Standing) -> dict[str, Any]:
         "parameters": model.parameters,
         "licence": " ".join((model.licence or "").lower().split()) or None,
         "date": result.date,
-        "obtained": standing.obtained,
+        "obtained": standing.how_obtained,
         "endpoint": model.endpoint.url if model.endpoint else None,
         "label_rule": model.label_rule,
         "weights_sha256": model.weights_sha256,
