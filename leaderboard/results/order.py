@@ -13,20 +13,18 @@ def is_ranked_by_consistency(results: Iterable[Result]) -> bool:
     return all(result.overall.consistency for result in results)
 
 
-def order_key(
-    figures: OverallFigures | Reference, *, is_by_consistency: bool
-) -> tuple[float, float]:
+def order_key(figures: OverallFigures | Reference, *, by_consistency: bool) -> tuple[float, float]:
     """The sort key, best first, of models and of references such as random answers."""
-    consistency = figures.consistency if is_by_consistency else None
+    consistency = figures.consistency if by_consistency else None
     return -consistency.macro if consistency else 0.0, figures.failure_rate.macro
 
 
 def best_first(results: Sequence[Result]) -> list[Result]:
     """Results on one suite, best first; results on a part of it come last."""
-    is_by_consistency = is_ranked_by_consistency(results)
+    by_consistency = is_ranked_by_consistency(results)
 
     def key(result: Result) -> tuple[object, ...]:
-        figures_key = order_key(result.overall, is_by_consistency=is_by_consistency)
+        figures_key = order_key(result.overall, by_consistency=by_consistency)
         return result.partial, *figures_key, result.model.name, result.model.revision
 
     return sorted(results, key=key)

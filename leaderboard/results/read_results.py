@@ -246,19 +246,17 @@ def _check_completeness(result: Result, suite: SuiteCases, part: SuiteCases) -> 
     It must cover the whole suite, or a part of its cases with all or none of their contrasts:
     leaving out contrasts that a model gets wrong would raise its consistency.
     """
-    file_name = result.outcomes.path
+    name = result.outcomes.path
     if part is suite:
         return
     if not part.cases:
-        raise ValueError(f"{file_name}: lacks all cases of the suite")
+        raise ValueError(f"{name}: lacks all cases of the suite")
     if part.partial and not result.partial:
         missing_count = len(suite.with_contrasts) - len(part.with_contrasts)
-        raise ValueError(f"{file_name}: lacks {missing_count:,} of the suite's cases and contrasts")
+        raise ValueError(f"{name}: lacks {missing_count:,} of the suite's cases and contrasts")
     contrasts_of_cases = suite.with_contrasts_of({case.id for case in part.cases}).contrasts
     if part.contrasts and part.contrasts != contrasts_of_cases:
-        raise ValueError(
-            f"{file_name}: lacks contrasts of its cases, or has contrasts without a case"
-        )
+        raise ValueError(f"{name}: lacks contrasts of its cases, or has contrasts without a case")
 
 
 def _read_table(path: Path, result: Result, max_rows: int) -> pa.Table:
@@ -267,14 +265,12 @@ def _read_table(path: Path, result: Result, max_rows: int) -> pa.Table:
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    file_name = result.outcomes.path
-    if Path(file_name).name != file_name or "\\" in file_name or not file_name.endswith(".parquet"):
-        raise ValueError(
-            f"outcomes.path: {file_name!r} is no plain name of a Parquet file beside it"
-        )
-    content = read_limited(path.parent / file_name, MAX_TABLE_BYTES)
+    name = result.outcomes.path
+    if Path(name).name != name or "\\" in name or not name.endswith(".parquet"):
+        raise ValueError(f"outcomes.path: {name!r} is no plain name of a Parquet file beside it")
+    content = read_limited(path.parent / name, MAX_TABLE_BYTES)
     if hashlib.sha256(content).hexdigest() != result.outcomes.sha256:
-        raise ValueError(f"{file_name}: is not the file that the result names (SHA-256 differs)")
+        raise ValueError(f"{name}: is not the file that the result names (SHA-256 differs)")
     try:
         if tuple(pq.ParquetFile(pa.BufferReader(content)).schema_arrow.names) != _COLUMNS:
             raise ValueError(f"its columns are not {', '.join(_COLUMNS)}")
@@ -299,9 +295,7 @@ def _read_table(path: Path, result: Result, max_rows: int) -> pa.Table:
         pa.ArrowException, OSError, ValueError, TypeError, LookupError, MemoryError
     ) as error:  # fmt: skip
         lines = str(error).splitlines() or [""]
-        raise ValueError(
-            f"{file_name}: is no Parquet file of outcomes ({lines[0][:120]})"
-        ) from None
+        raise ValueError(f"{name}: is no Parquet file of outcomes ({lines[0][:120]})") from None
     return table
 
 

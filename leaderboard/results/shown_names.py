@@ -9,7 +9,7 @@ from s2lct.plain_text import plain
 
 _MAX_OPTIONS_LENGTH = 40
 _HASH_LENGTH = 8
-_LOOK_ALIKE_LETTERS = str.maketrans("01i3458", "olleasb", "-_")
+_LOOK_ALIKES = str.maketrans("01i3458", "olleasb", "-_")
 
 
 class ShownNames:
@@ -70,9 +70,7 @@ def look_alikes(names: Iterable[str]) -> dict[str, str]:
     """
     groups: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
-        appearance = (
-            name.casefold().replace("rn", "m").replace("vv", "w").translate(_LOOK_ALIKE_LETTERS)
-        )
+        appearance = name.casefold().replace("rn", "m").replace("vv", "w").translate(_LOOK_ALIKES)
         groups.setdefault(appearance, []).append(name)
     return {
         name: next(other for other in group if other != name)

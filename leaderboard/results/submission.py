@@ -42,9 +42,7 @@ TIE_MARGIN = 1e-4
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _HUB_NAME = re.compile(r"(?!.*(?:\.\.|--))[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 _SUITE_FOLDER = re.compile(r"(.*-)?[0-9a-f]{12}")
-_FIELDS_UNKNOWN_OF_ENDPOINTS = (
-    *("parameters", "licence", "answers_sha256", "dtype", "device", "batch_size"),
-)
+_ENDPOINT_UNKNOWNS = ("parameters", "licence", "answers_sha256", "dtype", "device", "batch_size")
 _RECOMPUTED_FIELDS = (
     *("revision", "weights_sha256", "label_rule", "options", "dtype", "parameters", "licence"),
 )
@@ -113,9 +111,8 @@ def submission_faults(path: Path, result: Result, suite: SuiteCases) -> list[str
         ScoringError: the outcomes of the result cannot be read.
     """
     faults = [*ranking_faults(result), *_result_faults(result, suite)]
-    faults += _location_faults(path, result)
     outcomes = read_outcomes(path, result, suite)
-    faults += _probability_faults(outcomes)
+    faults += [*_location_faults(path, result), *_probability_faults(outcomes)]
     fields = wrong_figures(result, outcomes)
     return faults + [f"{field} does not follow from the cases" for field in fields]
 
@@ -148,7 +145,7 @@ def _result_faults(result: Result, suite: SuiteCases) -> Iterator[str]:
     """The statements of a result that would keep others from scoring the model on this suite."""
     model = result.model
     if model.endpoint is not None:
-        for field in _FIELDS_UNKNOWN_OF_ENDPOINTS:
+        for field in _ENDPOINT_UNKNOWNS:
             if getattr(model, field):
                 yield f"model.{field}: nobody can know this of a model behind an endpoint"
         if model.name in BUILT_IN:
@@ -181,7 +178,7 @@ def _result_faults(result: Result, suite: SuiteCases) -> Iterator[str]:
 def _location_faults(path: Path, result: Result) -> Iterator[str]:
     """A fault if a file in a repository of results is not where `publish results` puts it.
 
-    All results of one model on one suite have the same path, so only one of them is kept.
+    Results of one model on one suite share a path; results of different models do not.
     """
     parts, expected_parts = path.resolve().parts, PurePosixPath(repository_path(result)).parts
     is_published = parts[-3:-2] == expected_parts[:1] and _SUITE_FOLDER.fullmatch(parts[-2])
@@ -190,7 +187,7 @@ def _location_faults(path: Path, result: Result) -> Iterator[str]:
 
 
 def _probability_faults(outcomes: Outcomes) -> Iterator[str]:
-    """The faults of probabilities: values that cannot be probabilities, or that of other labels."""
+    """The faults of probabilities: values that are none, or that belong to other labels."""
     probabilities, labels = outcomes.probabilities, outcomes.labels
     if probabilities is None:
         return
@@ -207,10 +204,8 @@ def _probability_faults(outcomes: Outcomes) -> Iterator[str]:
         is_possible |= rule.could_win(known_labels, polar_probabilities, TIE_MARGIN)
     if wrong_numbers := np.flatnonzero(~(is_possible & is_label)).tolist():
         case = outcomes.suite.with_contrasts[wrong_numbers[0]]
-        yield (
-            f"the probabilities of {len(wrong_numbers):,} texts are of other labels "
-            f"(first {case.id[:40]!r})"
-        )
+        first = f"first {case.id[:40]!r}"
+        yield f"the probabilities of {len(wrong_numbers):,} texts are of other labels ({first})"
 
 
 def _model_faults(result: Result, outcomes: Outcomes) -> Iterator[str]:
@@ -265,14 +260,14 @@ def _check_commit(model: ModelRecord) -> None:
 
 def _outcome_faults(stated: Outcomes, rescored: Outcomes) -> Iterator[str]:
     """The differences between stated outcomes and those of the model scored again."""
-    different_numbers = np.flatnonzero(rescored.labels != stated.labels)
+    differing = np.flatnonzero(rescored.labels != stated.labels)
     text_count = len(stated.labels)
-    if len(different_numbers) > (1 - MIN_AGREEMENT) * text_count:
-        first_id = stated.suite.with_contrasts[different_numbers[0]].id[:40]
+    if len(differing) > (1 - MIN_AGREEMENT) * text_count:
+        first_id = stated.suite.with_contrasts[differing[0]].id[:40]
         yield (
-            f"the model says something else of {len(different_numbers):,} out of {text_count:,} "
-            f"texts (first {first_id!r}), asked in single precision; at least "
-            f"{MIN_AGREEMENT:.0%} must agree"
+            f"the model says something else of {len(differing):,} out of {text_count:,} texts "
+            f"(first {first_id!r}), asked in single precision; at least {MIN_AGREEMENT:.0%} must "
+            "agree"
         )
     elif rescored.probabilities is not None and stated.probabilities is None:
         yield "the probabilities that the model gives are missing"

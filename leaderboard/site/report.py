@@ -151,7 +151,7 @@ def models_table(results: Sequence[Result]) -> Table:
     comparable, fullest, names = _comparable(results), _fullest(results), ShownNames(results)
     has_pairs = any(result.overall.consistency for result in results)
     has_silent = any(result.overall.refusals or result.overall.unreadable for result in results)
-    is_by_consistency = is_ranked_by_consistency(results)
+    by_consistency = is_ranked_by_consistency(results)
     heads = ["", *["consistency\nmacro % ↑", "micro\n% ↑"] * has_pairs]
     heads += ["failure\nmacro % ↓", "micro\n% ↓"]
     heads += ["against best\nconstant ↑"] * (not has_pairs) + ["p→f\n↓"]
@@ -170,7 +170,7 @@ def models_table(results: Sequence[Result]) -> Table:
             silent = (f"{figures.refusals:,}", f"{figures.unreadable:,}")
             cells += map(Cell, (*silent, percent(rate.macro if rate else None)))
         obtained = "" if model.rescorable else model.obtained(rescored=False)
-        key = result not in comparable, *order_key(figures, is_by_consistency=is_by_consistency)
+        key = result not in comparable, *order_key(figures, by_consistency=by_consistency)
         rows.append((key, [Cell(names(result), obtained), *cells]))
     best, least_rate = chance_of(fullest.references)
     for name, reference in fullest.references.items():
@@ -178,7 +178,7 @@ def models_table(results: Sequence[Result]) -> Table:
         cells = [Cell(f"({name})", "best constant" if name == best else "")]
         cells += _overall_cells(reference, corrected, has_pairs=has_pairs)
         cells += [Cell("")] * (len(heads) - len(cells))
-        key = False, *order_key(reference, is_by_consistency=is_by_consistency)
+        key = False, *order_key(reference, by_consistency=by_consistency)
         rows.append((key, [replace(cell, kind="dim") for cell in cells]))
     rows.sort(key=lambda row: row[0])
     return Table(heads, [cells for _, cells in rows])
@@ -424,12 +424,12 @@ def _hardest_first(results: Sequence[Result]) -> list[str]:
 
     Where consistency ranks, those without contrasts stand behind all that are not always right.
     """
-    is_by_consistency = is_ranked_by_consistency(results)
+    by_consistency = is_ranked_by_consistency(results)
     keys: dict[str, list[tuple[float, float]]] = {}
     for result in results:
         for name, figures in result.capabilities.items():
             consistency = figures.consistency.share if figures.consistency else 1.0
-            key = (consistency if is_by_consistency else 0.0, -figures.all.failure_rate)
+            key = (consistency if by_consistency else 0.0, -figures.all.failure_rate)
             keys.setdefault(name, []).append(key)
 
     def mean(name: str) -> list[float]:
