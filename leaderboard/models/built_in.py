@@ -15,7 +15,7 @@ from s2lct.labels import LABELS
 from s2lct.leaderboard.models.model import Batch, Classifier, ModelFacts, package_licence
 
 
-class _Scorer(NamedTuple):
+class _WordListSource(NamedTuple):
     package: str
     load: Callable[[], Callable[[str], float]]
     threshold: float = 0.0
@@ -30,25 +30,25 @@ def _afinn() -> Callable[[str], float]:
 
 WORD_LISTS = {
     # The threshold is VADER's own (Hutto & Gilbert 2014).
-    "vader": _Scorer("vaderSentiment", vader, 0.05),
-    "textblob": _Scorer("textblob", textblob),
-    "afinn": _Scorer("afinn", _afinn),
+    "vader": _WordListSource("vaderSentiment", vader, 0.05),
+    "textblob": _WordListSource("textblob", textblob),
+    "afinn": _WordListSource("afinn", _afinn),
 }
 
 
 class WordList(Classifier):
-    """One of `WORD_LISTS`.
+    """A model of `WORD_LISTS`, which scores a text by its words.
 
-    A text is positive from the threshold on, negative from minus the threshold on, else neutral.
-    With a threshold of 0 every score but 0 counts.
+    A text is positive if its score is at least the threshold, negative if it is at most minus the
+    threshold, else neutral. With a threshold of 0 only the score 0 is neutral.
     """
 
     classes = LABELS
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._scorer = WORD_LISTS[name]
-        package, load, threshold = self._scorer
+        self._source = WORD_LISTS[name]
+        package, load, threshold = self._source
         self.revision = version(package)
         # Package and version stand for weights.
         self.weights_sha256 = hashlib.sha256(f"{package} {self.revision}".encode()).hexdigest()
@@ -59,12 +59,12 @@ class WordList(Classifier):
 
     @property
     def facts(self) -> ModelFacts:
-        """Its package's licence."""
-        return ModelFacts(licence=package_licence(self._scorer.package))
+        """The licence of the package; nothing else is known."""
+        return ModelFacts(licence=package_licence(self._source.package))
 
     def probabilities(self, texts: Sequence[str]) -> Iterator[Batch]:
-        """1 for the label, 0 for the others."""
-        score_of = self._scorer.load()
+        """Probability 1 of the text's label, and 0 of the others."""
+        score_of = self._source.load()
         scores = np.array([score_of(text) for text in texts])
-        scores[np.abs(scores) < self._scorer.threshold] = 0
+        scores[np.abs(scores) < self._source.threshold] = 0
         yield list(range(len(texts))), np.eye(len(self.classes))[np.sign(scores).astype(int) + 1]

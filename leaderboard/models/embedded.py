@@ -1,4 +1,4 @@
-"""The embedded sentiment models as models of `transformers`, to fine-tune and to save."""
+"""The embedded sentiment models as `transformers` models, which can be fine-tuned and saved."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from s2lct.hub_calls import from_pretrained
 
 
 class EmbeddedSentimentConfig(BertConfig):
-    """MiniLM's configuration, under a name of its own."""
+    """MiniLM's configuration with a ``model_type`` of its own."""
 
     model_type = "s2lct-sentiment"
 
 
 class EmbeddedForSequenceClassification(BertPreTrainedModel):
-    """MiniLM with a head that reads all hidden states, which no class of `transformers` does."""
+    """MiniLM with a classification head that reads the hidden states of all layers."""
 
     config_class = EmbeddedSentimentConfig
 
@@ -59,8 +59,8 @@ class EmbeddedForSequenceClassification(BertPreTrainedModel):
         output_attentions: bool | None = None,
         **_: Any,
     ) -> SequenceClassifierOutput:
-        """Logits, shape (texts, classes), and cross-entropy where labels are given."""
-        encoded = self.bert(
+        """Logits, shape (texts, classes), and the cross-entropy loss if labels are given."""
+        outputs = self.bert(
             input_ids=input_ids,
             attention_mask=attention_mask,
             token_type_ids=token_type_ids,
@@ -68,20 +68,20 @@ class EmbeddedForSequenceClassification(BertPreTrainedModel):
             output_hidden_states=True,
             output_attentions=output_attentions,
         )
-        states = encoded.hidden_states
+        all_states = outputs.hidden_states
         if attention_mask is None:
-            attention_mask = torch.ones(states[0].shape[:2], device=states[0].device)
-        logits = self.head(pooled(states, attention_mask))
+            attention_mask = torch.ones(all_states[0].shape[:2], device=all_states[0].device)
+        logits = self.head(pooled(all_states, attention_mask))
         return SequenceClassifierOutput(
             loss=None if labels is None else nn.functional.cross_entropy(logits, labels),
             logits=logits,
-            hidden_states=states if output_hidden_states else None,
-            attentions=encoded.attentions,
+            hidden_states=all_states if output_hidden_states else None,
+            attentions=outputs.attentions,
         )
 
 
 def register() -> None:
-    """Let `transformers`' Auto classes load folders of this architecture."""
+    """Let the Auto classes of `transformers` load folders of this architecture."""
     AutoConfig.register(EmbeddedSentimentConfig.model_type, EmbeddedSentimentConfig, exist_ok=True)
     AutoModelForSequenceClassification.register(
         EmbeddedSentimentConfig, EmbeddedForSequenceClassification, exist_ok=True
@@ -89,14 +89,14 @@ def register() -> None:
 
 
 def embedded_network(name: str) -> tuple[Any, EmbeddedForSequenceClassification]:
-    """Tokenizer and network of an embedded model, in single precision."""
+    """The tokenizer and the network, in float32, of one of `EMBEDDED_MODELS`."""
     folder, classes = encoder_path(), CLASSES[name]
-    settings = from_pretrained(BertConfig, folder).to_dict()
+    config = from_pretrained(BertConfig, folder).to_dict()
     for key in ("architectures", "model_type", "transformers_version", "_name_or_path"):
-        settings.pop(key, None)
-    settings["id2label"] = dict(enumerate(classes))
-    settings["label2id"] = {label: number for number, label in enumerate(classes)}
-    model = EmbeddedForSequenceClassification(EmbeddedSentimentConfig(**settings))
+        config.pop(key, None)
+    config["id2label"] = dict(enumerate(classes))
+    config["label2id"] = {label: class_number for class_number, label in enumerate(classes)}
+    model = EmbeddedForSequenceClassification(EmbeddedSentimentConfig(**config))
     weights = load_file(folder / "model.safetensors")
     model.bert.load_state_dict({key: weights[key] for key in model.bert.state_dict()})
     model.head.load_state_dict(load_head(shipped(head_path(name)), classes).state_dict())

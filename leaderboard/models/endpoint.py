@@ -28,18 +28,18 @@ API_KEY_VARIABLE = "OPENAI_API_KEY"
 TEMPERATURE, SEED = 0.0, 0
 CONCURRENT_REQUESTS = 8
 MAX_ANSWER_TOKENS = 32
-_MAX_AGE_OF_KEPT_ANSWERS = timedelta(days=1)
-_DAY = r"^(\d{4}-\d\d-\d\d)?$"
+_MAX_AGE_OF_CACHED_ANSWERS = timedelta(days=1)
+_DAY_PATTERN = r"^(\d{4}-\d\d-\d\d)?$"
 _MAX_COUNT = 1 << 53
-_ANSWER = TypeAdapter(TextAnswer)
+_ANSWER_JSON = TypeAdapter(TextAnswer)
 
 
 class EndpointUse(BaseModel):
-    """Which server answered, and how; nobody can ask the same model again.
+    """The record of a server's answers, because nobody can ask the same model again.
 
-    ``model_reported`` and ``system_fingerprint`` are what the server called the model;
-    ``temperature`` and ``seed`` are None where it does not take them. ``requests`` and tokens count
-    all answers, whenever they came; the days are those of the first and the last.
+    ``model_reported`` and ``system_fingerprint`` are the server's names of the model.
+    ``temperature`` and ``seed`` are None if the server does not take these options. ``requests``
+    and tokens include cached answers; the days are those of the first and of the last answer.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -53,26 +53,26 @@ class EndpointUse(BaseModel):
     requests: int = Field(ge=0, lt=_MAX_COUNT)
     prompt_tokens: int = Field(ge=0, lt=_MAX_COUNT)
     completion_tokens: int = Field(ge=0, lt=_MAX_COUNT)
-    first_day: str = Field(pattern=_DAY)
-    last_day: str = Field(pattern=_DAY)
+    first_day: str = Field(pattern=_DAY_PATTERN)
+    last_day: str = Field(pattern=_DAY_PATTERN)
 
 
 class EndpointModel(Model):
-    """A chat model of a server, which answers in words: one question for each text.
+    """A chat model of a server, which answers one question about each text in words.
 
-    A first request shows whether there is a server, which options it takes, and what it calls the
-    model. Kept answers of another model, or older than a day, are asked anew.
+    A first request shows whether the server answers, which options it takes, and its name of the
+    model. A cached answer is asked again if it is older than a day or of another model.
 
     Args:
-        name: what the server knows the model by.
-        prompt: the question.
-        url: of the server, mostly up to ``/v1``.
+        name: the name by which the server knows the model.
+        prompt: the question about a text.
+        url: the address of the server, mostly up to ``/v1``.
         max_tokens: the most tokens of an answer.
-        keeps_answers: use kept answers of the model however old they are.
-        seconds: the most that a response may take.
+        keeps_answers: use cached answers of the model however old they are.
+        seconds: the most seconds that a response may take.
 
     Raises:
-        OptionError: the address or the key cannot be one.
+        OptionError: the address or the API key is malformed.
         ScoringError: the server does not answer.
     """
 
@@ -98,11 +98,11 @@ class EndpointModel(Model):
         except ScoringError:
             self.close()
             raise
-        # How an answer is read is no part of the key: a better reader asks nothing again.
-        kept_fields = [field.name for field in fields(TextAnswer)]
+        # The key has no part for how answers are read: after a change there nothing is asked again.
+        answer_fields = [field.name for field in fields(TextAnswer)]
         options = self._chat.options  # those that the server takes
         self._cache_key = fingerprint_of(
-            [kept_fields, self.url, prompt.prompt, name, *options.values()]
+            [answer_fields, self.url, prompt.prompt, name, *options.values()]
         )
 
     def close(self) -> None:
@@ -115,7 +115,7 @@ class EndpointModel(Model):
         label_map: Mapping[str, str] | None = None,
         cache: Path | None = None,
     ) -> Predictions:
-        """See `Model.predict`; a server that changes its model meanwhile is a ScoringError."""
+        """See `Model.predict`; a ScoringError if the server changes its model meanwhile."""
         if label_map is not None:
             raise ScoringError(
                 f"model {self.name}: answers in words, which no label map is for",
@@ -133,7 +133,7 @@ class EndpointModel(Model):
             np.array([label_of_text[text] for text in texts], dtype=np.int64),
             f"answers in words (at most {self.max_tokens} tokens); the one of the words {words} "
             f"that it answers the prompt {prompt} with",
-            endpoint=self._use(list(answers.values())),
+            endpoint=self._endpoint_use(list(answers.values())),
         )
 
     def _answers(self, texts: Sequence[str], cache: Path | None) -> dict[str, TextAnswer]:
@@ -142,62 +142,62 @@ class EndpointModel(Model):
 
         def ask_missing(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
             for text, answer in self._ask_all(missing):
-                yield text, _ANSWER.dump_json(answer)
+                yield text, _ANSWER_JSON.dump_json(answer)
 
-        with Cache(cache) as kept:
+        with Cache(cache) as opened_cache:
             # An answer takes long, and may cost money: each is kept as it comes.
-            as_bytes = predictions(
-                kept,
+            json_of_text = predictions(
+                opened_cache,
                 self._cache_key,
                 texts,
                 ask_missing,
                 batch_size=1,
-                is_valid=lambda answer: self._is_current(_ANSWER.validate_json(answer)),
+                is_valid=lambda answer: self._is_current(_ANSWER_JSON.validate_json(answer)),
             )
-        return {text: _ANSWER.validate_json(answer) for text, answer in as_bytes.items()}
+        return {text: _ANSWER_JSON.validate_json(answer) for text, answer in json_of_text.items()}
 
     def _is_current(self, answer: TextAnswer) -> bool:
-        """Whether a kept answer counts as one of the model that answers now."""
-        now = self._first_answer
-        if self._keeps_answers or answer.model != now.model:
-            return answer.model == now.model
+        """Whether a cached answer is recent enough and of the model that answers now."""
+        first_answer = self._first_answer
+        if self._keeps_answers or answer.model != first_answer.model:
+            return answer.model == first_answer.model
         age = datetime.now(timezone.utc) - datetime.fromisoformat(answer.time)
-        is_recent = age <= _MAX_AGE_OF_KEPT_ANSWERS
-        return answer.system_fingerprint == now.system_fingerprint and is_recent
+        is_recent = age <= _MAX_AGE_OF_CACHED_ANSWERS
+        return answer.system_fingerprint == first_answer.system_fingerprint and is_recent
 
-    def _use(self, answers: Sequence[TextAnswer]) -> EndpointUse:
-        by_time = sorted(answers, key=lambda answer: answer.time) or [TextAnswer("")]
+    def _endpoint_use(self, answers: Sequence[TextAnswer]) -> EndpointUse:
+        sorted_answers = sorted(answers, key=lambda answer: answer.time) or [TextAnswer("")]
         return EndpointUse(
             url=self.url,
-            model_reported=by_time[-1].model,
-            system_fingerprint=by_time[-1].system_fingerprint,
+            model_reported=sorted_answers[-1].model,
+            system_fingerprint=sorted_answers[-1].system_fingerprint,
             temperature=self._chat.options.get("temperature"),
             seed=self._chat.options.get("seed"),
             max_tokens=self.max_tokens,
-            requests=len(by_time),
-            prompt_tokens=sum(answer.prompt_tokens for answer in by_time),
-            completion_tokens=sum(answer.completion_tokens for answer in by_time),
-            first_day=by_time[0].time[:10],
-            last_day=by_time[-1].time[:10],
+            requests=len(sorted_answers),
+            prompt_tokens=sum(answer.prompt_tokens for answer in sorted_answers),
+            completion_tokens=sum(answer.completion_tokens for answer in sorted_answers),
+            first_day=sorted_answers[0].time[:10],
+            last_day=sorted_answers[-1].time[:10],
         )
 
     def _ask_all(self, texts: Sequence[str]) -> Iterator[tuple[str, TextAnswer]]:
-        """Ask several texts at a time; answers come in any order."""
+        """Ask about several texts at a time; yield (text, answer) in any order."""
         advance = bar(self.name, len(texts))
         with ThreadPoolExecutor(CONCURRENT_REQUESTS) as pool:
-            text_of = {pool.submit(self._ask, text): text for text in texts}
+            text_of_future = {pool.submit(self._ask, text): text for text in texts}
             try:
-                for done in as_completed(text_of):
-                    answer = done.result()
+                for finished in as_completed(text_of_future):
+                    answer = finished.result()
                     if answer.model != self._first_answer.model:  # no result is of two models
                         raise self._error(
                             f"it now answers as {answer.model!r}, earlier as "
                             f"{self._first_answer.model!r}"
                         )
-                    yield text_of[done], answer
+                    yield text_of_future[finished], answer
                     advance(1)
             finally:
-                for future in text_of:
+                for future in text_of_future:
                     future.cancel()
 
     def _ask(self, text: str) -> TextAnswer:

@@ -1,4 +1,4 @@
-"""What a language model is asked about a text."""
+"""The prompt by which a language model labels a text."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class LabelPrompt:
 
     Attributes:
         prompt: the prompt.
-        words: for negative, neutral and positive; or two, for negative and positive, where an
-            undecided model is neutral (see `LabelRule`).
-        chat_template: whether the prompt is asked in the tokenizer's chat template; None for
-            wherever there is one.
+        words: the words for negative, neutral and positive; or two words, for negative and
+            positive, with which an undecided model is neutral (see `LabelRule`).
+        chat_template: whether to put the prompt into the tokenizer's chat template; None to do so
+            if it has one.
 
     Raises:
         ScoringError: the prompt has no ``{text}``, or the words cannot be told apart.
@@ -49,19 +49,19 @@ class LabelPrompt:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The labels that the words mean, in their order."""
+        """The label of each word, in the order of the words."""
         return LABELS if len(self.words) == len(LABELS) else POLAR_LABELS
 
     def render(self, text: str) -> str:
-        """The prompt with a text."""
+        """The prompt with a text in place of ``{text}``."""
         return self.prompt.replace(SLOT, text)
 
     def completions(self, text: str) -> list[str]:
-        """The prompt with a text, completed with each word, outside of any chat template."""
+        """The prompt with a text, followed by each of the words; without a chat template."""
         question = self.render(text)
         return [f"{question}{space_behind(question)}{word}" for word in self.words]
 
     def __str__(self) -> str:
         words, prompt = (json.dumps(part, ensure_ascii=False) for part in (self.words, self.prompt))
-        template = " in the chat template of its tokenizer" if self.chat_template else ""
-        return f"the likeliest of the words {words} behind the prompt {prompt}{template}"
+        template_words = " in the chat template of its tokenizer" if self.chat_template else ""
+        return f"the likeliest of the words {words} behind the prompt {prompt}{template_words}"

@@ -1,9 +1,9 @@
-"""Causal language models: which label word is the likeliest behind a prompt.
+"""Causal language models, which label a text by the likeliest label word after a prompt.
 
-For each text the prompt is completed with each label word, and the log-likelihoods of the whole
-strings are compared. What the strings share cancels out, so only tokens behind their common
-beginning are counted: it does not matter where a tokenizer splits prompt and word. Chat templates
-are Jinja, which transformers renders in a sandbox: no code of a stranger's is run.
+For each text the prompt is completed with each label word, and the log-likelihoods of these
+completions are compared. Their common beginning cancels out, so only the tokens after it are
+computed: it does not matter where a tokenizer splits prompt and word. Chat templates are Jinja,
+which transformers renders in a sandbox: no code of a model's author is run.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from s2lct.leaderboard.models.network import (
 )
 
 FIXED_DATE = "{% macro strftime_now(format) %}26 Jul 2024{% endmacro %}{{ '' }}"
-"""Put in front of a chat template, so that one that tells the date asks the same on any day.
+"""Jinja code in front of a chat template, so that prompts with the date are the same on any day.
 
-It is the day that Llama's templates tell where they know none.
+It is the date that Llama's templates fall back on.
 """
 
 
 class _Question(NamedTuple):
-    """The tokens of one text's question, completed with each word.
+    """The tokens of one text's question, completed with each label word.
 
-    ``rows`` are what the model reads. ``words`` has for each word, and each of its tokens, the row,
-    the place whose prediction counts, and the token.
+    ``rows`` are the token ids that the model reads. ``words`` has, for each word, a triple for
+    each of its tokens: the row, the position whose logits predict the token, and the token id.
     """
 
     number: int
@@ -56,7 +56,7 @@ class _Question(NamedTuple):
 
 
 class LanguageModel(TransformersModel):
-    """A causal language model by Hub id or folder, whose classes are the words of a prompt."""
+    """A causal language model by Hub id or folder; its classes are those of its prompt."""
 
     prompt: LabelPrompt
     tokens_on_gpu = 16_384  # there is a logit for every token of the vocabulary
@@ -84,7 +84,7 @@ class LanguageModel(TransformersModel):
         self._can_choose_logits = "logits_to_keep" in parameters
 
     def with_prompt(self, prompt: LabelPrompt) -> LanguageModel:
-        """The same model, which shares the weights, with another prompt."""
+        """The same model with another prompt; both share the weights."""
         other = copy.copy(self)
         other._set_prompt(prompt)
         return other
@@ -95,10 +95,10 @@ class LanguageModel(TransformersModel):
             is_chat = bool(getattr(self.tokenizer, "chat_template", None))
         self.prompt, self.classes = replace(prompt, chat_template=is_chat), prompt.classes
         template: list[str] = []
-        self._before_answer = ""
+        self._answer_prefix = ""
         if is_chat:
-            template = [self._chat_template, self._text_before_answer()]
-            self._before_answer = template[1]
+            template = [self._chat_template, self._find_answer_prefix()]
+            self._answer_prefix = template[1]
         self.fingerprint = fingerprint_of(
             [self._model_fingerprint, prompt.prompt, prompt.words, *template]
         )
@@ -108,18 +108,18 @@ class LanguageModel(TransformersModel):
         with self._template_errors():
             return f"{FIXED_DATE}{self.tokenizer.get_chat_template()}"
 
-    def _text_before_answer(self) -> str:
-        """What a template puts between its generation prompt and an answer.
+    def _find_answer_prefix(self) -> str:
+        """The text that a template puts between its generation prompt and an answer.
 
-        That may be a space, or the marks of an empty thought.
+        It may be a space, or an empty thought.
         """
-        opening, answer = self._rendered("question"), "answer"
-        chat = self._rendered("question", answer)
+        opening, answer = self._render_chat("question"), "answer"
+        chat = self._render_chat("question", answer)
         start = chat.find(answer, len(opening))
         return chat[len(opening) : start] if chat.startswith(opening) and start >= 0 else ""
 
-    def _rendered(self, question: str, answer: str | None = None) -> str:
-        """A chat up to where the model begins its answer, or with an answer."""
+    def _render_chat(self, question: str, answer: str | None = None) -> str:
+        """A chat with the answer or, without one, up to where the model's answer begins."""
         turns = [{"role": "user", "content": question}]
         if answer is not None:
             turns.append({"role": "assistant", "content": answer})
@@ -142,66 +142,66 @@ class LanguageModel(TransformersModel):
     def probabilities(self, texts: Sequence[str]) -> Iterator[Batch]:
         """Softmax over the log-likelihoods of the words, summed over their tokens.
 
-        A text that is longer than the model reads, with its prompt, is a ScoringError.
+        If a text with its prompt is longer than the model reads, it is a ScoringError.
         """
         on_cpu = self.model.device.type == "cpu"
         with model_errors(f"model {self.name}: does not answer"):
             yield from parallel_map(self._compute, self.batches(texts), on_cpu=on_cpu)
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[_Question]]]:
-        """The numbers of texts with their questions, longest first."""
+        """Batches of text numbers and questions, the longest question first."""
         questions = [self._question(number, text) for number, text in enumerate(texts)]
         questions.sort(key=lambda question: -question.longest)
         batch: list[_Question] = []
-        rows = 0
+        row_count = 0
         for question in questions:
-            size = (rows + len(question.rows)) * (batch or [question])[0].longest
+            size = (row_count + len(question.rows)) * (batch or [question])[0].longest
             if batch and size > self.tokens_per_batch:
                 yield [question.number for question in batch], batch
-                batch, rows = [], 0
+                batch, row_count = [], 0
             batch.append(question)
-            rows += len(question.rows)
+            row_count += len(question.rows)
         if batch:
             yield [question.number for question in batch], batch
 
     def _question(self, number: int, text: str) -> _Question:
-        strings = self._completions(text)
-        check_ids(self.name, self.model, strings)
-        longest = max(map(len, strings))
+        completions = self._completion_ids(text)
+        check_ids(self.name, self.model, completions)
+        longest = max(map(len, completions))
         if longest > self._max_tokens:
             raise ScoringError(
                 f"model {self.name}: reads {self._max_tokens} tokens, and text number {number} "
                 f"with its prompt has {longest}",
                 hint="shorten --prompt, or choose a model that reads more",
             )
-        columns = zip(*strings, strict=False)
-        shared = sum(1 for _ in takewhile(lambda tokens: len(set(tokens)) == 1, columns))
-        if not 0 < shared < min(map(len, strings)):
+        columns = zip(*completions, strict=False)
+        shared_length = sum(1 for _ in takewhile(lambda ids: len(set(ids)) == 1, columns))
+        if not 0 < shared_length < min(map(len, completions)):
             raise ScoringError(
                 f"model {self.name}: its tokenizer cannot tell the strings for {text[:40]!r} apart "
                 "or finds nothing that they share",
                 hint="write a prompt with words before {text}, or choose other label words",
             )
-        # The last token is never read: nothing is asked of what follows it.
-        rows = list(dict.fromkeys(string[:-1] for string in strings))
+        # The model need not read the last token: no prediction of the token after it is used.
+        rows = list(dict.fromkeys(ids[:-1] for ids in completions))
         words = [
-            [(rows.index(string[:-1]), at - 1, string[at]) for at in range(shared, len(string))]
-            for string in strings
+            [(rows.index(ids[:-1]), n - 1, ids[n]) for n in range(shared_length, len(ids))]
+            for ids in completions
         ]
         return _Question(number, rows, words)
 
-    def _completions(self, text: str) -> list[tuple[int, ...]]:
-        """The tokens of the question about a text, completed with each word."""
+    def _completion_ids(self, text: str) -> list[tuple[int, ...]]:
+        """The token ids of the question about a text, completed with each word."""
         if not self.prompt.chat_template:
             encoded = self.tokenizer(self.prompt.completions(text))["input_ids"]
             return [self._without_end(ids) for ids in encoded]
-        opening = self._rendered(self.prompt.render(text)) + self._before_answer
-        # The template has written all special tokens: a tokenizer would add a second BOS.
+        opening = self._render_chat(self.prompt.render(text)) + self._answer_prefix
+        # The template has added all special tokens: the tokenizer would add a second BOS.
         chats = [f"{opening}{word}" for word in self.prompt.words]
         return list(map(tuple, self.tokenizer(chats, add_special_tokens=False)["input_ids"]))
 
     def _without_end(self, ids: list[int]) -> tuple[int, ...]:
-        """Without the special tokens that end a text."""
+        """Token ids without the special tokens at their end."""
         special = set(self.tokenizer.all_special_ids)
         while len(ids) > 1 and ids[-1] in special:
             ids = ids[:-1]
@@ -213,30 +213,30 @@ class LanguageModel(TransformersModel):
 
         numbers, questions = batch
         device = self.model.device
-        wanted: list[tuple[int, int, int]] = []  # row, place, token
+        targets: list[tuple[int, int, int]] = []  # row, position, token id
         rows: list[torch.Tensor] = []
-        lengths: list[int] = []
+        word_lengths: list[int] = []
         for question in questions:
             for word in question.words:
-                wanted += [(len(rows) + row, at, token) for row, at, token in word]
-                lengths.append(len(word))
+                targets += [(len(rows) + row, position, token) for row, position, token in word]
+                word_lengths.append(len(word))
             rows += [torch.tensor(row) for row in question.rows]
-        # On the right, where no token of a causal model looks. A padding token may lie beyond its
-        # embeddings, so 0 fills the rows.
+        # Rows are padded on the right, where a causal model does not look, and with 0, because the
+        # id of a padding token may have no embedding.
         ids = pad_sequence(rows, batch_first=True, padding_value=0)
         mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True)
-        row_of, places, tokens = torch.tensor(wanted, device=device).T
+        row_numbers, positions, tokens = torch.tensor(targets, device=device).T
         options = dict(self._options)
         if self._can_choose_logits:
             # Logits of a large vocabulary are computed where they are needed, nowhere else.
-            options["logits_to_keep"], places = torch.unique(places, return_inverse=True)
+            options["logits_to_keep"], positions = torch.unique(positions, return_inverse=True)
         with torch.inference_mode():
             logits = self.model(
                 input_ids=ids.to(device), attention_mask=mask.to(device), **options
             ).logits
-            logarithms = torch.log_softmax(logits[row_of, places].double(), dim=-1)
-            of_tokens = logarithms.gather(1, tokens[:, None])[:, 0].cpu().numpy()
-        of_words = np.split(of_tokens, np.cumsum(lengths)[:-1])
-        likelihoods = np.array([part.sum() for part in of_words]).reshape(len(questions), -1)
-        odds = np.exp(likelihoods - likelihoods.max(axis=1, keepdims=True))
+            log_softmax = torch.log_softmax(logits[row_numbers, positions].double(), dim=-1)
+            log_probabilities = log_softmax.gather(1, tokens[:, None])[:, 0].cpu().numpy()
+        words = np.split(log_probabilities, np.cumsum(word_lengths)[:-1])
+        log_likelihoods = np.array([word.sum() for word in words]).reshape(len(questions), -1)
+        odds = np.exp(log_likelihoods - log_likelihoods.max(axis=1, keepdims=True))
         return numbers, odds / odds.sum(axis=1, keepdims=True)
