@@ -1,4 +1,4 @@
-"""The corpus of a suite, and its parts: sentences to train on, to choose by and to test on."""
+"""Find the corpus of a suite, and split a corpus into train, dev and test sentences."""
 
 from __future__ import annotations
 
@@ -16,38 +16,43 @@ NO_CORPUS = "none"
 
 
 def source_corpus(suite: str, spec: str | None) -> Corpus | None:
-    """The corpus that ``spec`` names, or else that a suite was built from; None for ``none``.
+    """Read the corpus that ``spec`` names, or without it the corpus that a suite was built from.
+
+    The spec ``none`` gives None.
 
     Raises:
-        CorpusError: the named one cannot be read.
-        AnalysisError: the suite's folder names none that can be read.
+        CorpusError: the corpus that ``spec`` names cannot be read.
+        AnalysisError: the suite's folder names no corpus, or one that cannot be read.
     """
     if spec is not None:
         return None if spec == NO_CORPUS else read_corpus(spec)
     try:
-        built = read_description(Path(suite))["options"]
-        columns = {name: built[name] for name in ("text_column", "label_column", "label_map")}
-        return read_corpus(built["corpus"], **columns, cleaned=built["templates"] == "fluent")
+        build_options = read_description(Path(suite))["options"]
+        columns = {
+            name: build_options[name] for name in ("text_column", "label_column", "label_map")
+        }
+        is_cleaned = build_options["templates"] == "fluent"
+        return read_corpus(build_options["corpus"], **columns, cleaned=is_cleaned)
     except (SuiteError, CorpusError, KeyError) as error:
-        why = error.problem if isinstance(error, CorpusError) else "it does not say which"
+        reason = error.problem if isinstance(error, CorpusError) else "it does not say which"
         raise AnalysisError(
-            f"--suite {suite}: the corpus it was built from cannot be read: {why}",
+            f"--suite {suite}: the corpus it was built from cannot be read: {reason}",
             hint="name it with --corpus, or --corpus none to do without",
         ) from error
 
 
 class CorpusParts(NamedTuple):
-    """Sentences to train on, to choose by (stop, tune) and to test on."""
+    """Sentences to train on, to choose settings by (``dev``), and to test on."""
 
     train: tuple[Sentence, ...]
     dev: tuple[Sentence, ...]
     test: tuple[Sentence, ...]
 
 
-def parts_of_corpus(corpus: Corpus, seed: int = 0) -> CorpusParts:
-    """Split a corpus by its own splits, or at random, 8:1:1, where it has one or none.
+def split_corpus(corpus: Corpus, seed: int = 0) -> CorpusParts:
+    """Split a corpus by its own splits; with one split or none, at random into 8:1:1.
 
-    A missing dev or test split is taken out of train. At random, equal texts stay together.
+    A missing dev or test split is drawn from train at random; equal texts are drawn together.
 
     Raises:
         AnalysisError: there are fewer than two texts to train on.
@@ -66,14 +71,16 @@ def parts_of_corpus(corpus: Corpus, seed: int = 0) -> CorpusParts:
             f"{', '.join(sorted(by_split))}",
             hint="give some hundreds, and call their split train if there are others",
         )
-    held_out = max(1, len(texts) // 5)
+    n_held_out = max(1, len(texts) // 5)
     test, dev = by_split.get("test"), by_split.get("dev") or by_split.get("validation")
     if not test:
-        drawn, texts = set(texts[: -(-held_out // 2)]), texts[-(-held_out // 2) :]
+        n_test = -(-n_held_out // 2)
+        drawn, texts = set(texts[:n_test]), texts[n_test:]
         test = [sentence for sentence in train if sentence.text in drawn]
     if not dev:
-        drawn, texts = set(texts[: held_out // 2]), texts[held_out // 2 :]
+        n_dev = n_held_out // 2
+        drawn, texts = set(texts[:n_dev]), texts[n_dev:]
         dev = [sentence for sentence in train if sentence.text in drawn]
-    rest = set(texts)
-    train = [sentence for sentence in train if sentence.text in rest]
+    train_texts = set(texts)
+    train = [sentence for sentence in train if sentence.text in train_texts]
     return CorpusParts(tuple(train), tuple(dev), tuple(test))

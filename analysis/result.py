@@ -1,4 +1,4 @@
-"""The base of what analyses return: it prints as a table and gives its figures as plain data."""
+"""The base class of analysis results: they print as a table and give figures as plain data."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class Result(ShortRepr):
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
-        """Every figure, as dicts, lists, texts and numbers."""
+        """Every figure, as dicts, lists, strings and numbers."""
         figures: dict[str, Any] = json.loads(self.json())
         return figures
 
     def json(self) -> str:
-        """Every figure as JSON, with a line break at the end."""
+        """Every figure as JSON text that ends with a line break."""
         return TypeAdapter(type(self)).dump_json(self, indent=1).decode() + "\n"
 
     def __str__(self) -> str:
         console = Console(markup=False, highlight=False, emoji=False, color_system=None)
-        with console.capture() as shown:
+        with console.capture() as capture:
             console.print(self.table())
-        return shown.get()
+        return capture.get()

@@ -20,7 +20,7 @@ from pydantic import TypeAdapter
 
 from s2lct.analysis.bootstrap import mean_and_interval
 from s2lct.analysis.cached_results import cached_result
-from s2lct.analysis.corpus_parts import parts_of_corpus
+from s2lct.analysis.corpus_parts import split_corpus
 from s2lct.analysis.labelled_classifier import LabelledClassifier
 from s2lct.analysis.result import Result
 from s2lct.analysis.training import Example, TrainOptions, fine_tuned, network_of
@@ -320,7 +320,7 @@ class Retrainer:
     @cached_property
     def _test_sentences(self) -> list[Sentence]:
         """The corpus's test sentences whose label the model has a class for."""
-        sentences = parts_of_corpus(self.corpus).test if self.corpus is not None else ()
+        sentences = split_corpus(self.corpus).test if self.corpus is not None else ()
         meanings = self.model.rule.meanings
         return [sentence for sentence in sentences if LABELS.index(sentence.label) in meanings]
 

@@ -16,7 +16,7 @@ from s2lct.leaderboard.models.network import Network
 
 
 class Example(NamedTuple):
-    """A text to learn, with the number of its label among `LABELS`."""
+    """A text to train on, with the index of its label in `LABELS`."""
 
     text: str
     label: int
@@ -24,7 +24,7 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """How AdamW trains a model; the learning rate falls linearly to 0."""
+    """The settings of AdamW; the learning rate ``lr`` falls linearly to 0."""
 
     epochs: float = 1.0
     lr: float = 2e-5
@@ -35,10 +35,10 @@ _DEFAULT_OPTIONS = TrainOptions()
 
 
 def network_of(model: LabelledClassifier) -> Network:
-    """The network behind a classifier.
+    """The network that a classifier wraps.
 
     Raises:
-        AnalysisError: it has no weights that can be trained.
+        AnalysisError: the classifier has no weights that can be trained.
     """
     if not isinstance(model.classifier, Network):
         raise AnalysisError(
@@ -49,21 +49,21 @@ def network_of(model: LabelledClassifier) -> Network:
     return model.classifier
 
 
-def loss_of(rule: LabelRule) -> Callable[..., Any]:
-    """The training loss: the negative log probability of all classes that mean the label.
+def loss_for(rule: LabelRule) -> Callable[..., Any]:
+    """The training loss: the negative log of the summed probability of all classes of the label.
 
     With one class per label it is cross-entropy.
     """
     import torch
 
-    has_meaning = torch.tensor(
+    is_class_of_label = torch.tensor(
         [[meaning == label for meaning in rule.meanings] for label in range(len(LABELS))]
     )
 
     def loss(outputs: Any, labels: Any, num_items_in_batch: Any = None) -> Any:
         log_probabilities = torch.log_softmax(outputs.logits.float(), dim=-1)
-        mask = has_meaning.to(labels.device)[labels].float().log()
-        return -torch.logsumexp(log_probabilities + mask, dim=-1).mean()
+        log_mask = is_class_of_label.to(labels.device)[labels].float().log()
+        return -torch.logsumexp(log_probabilities + log_mask, dim=-1).mean()
 
     return loss
 
@@ -74,13 +74,13 @@ def fine_tuned(
     options: TrainOptions = _DEFAULT_OPTIONS,
     seed: int = 0,
 ) -> LabelledClassifier:
-    """A copy of a model that was trained on examples.
+    """Copy a model, train the copy on examples, and return it.
 
     Args:
-        model: is left as it is.
-        examples: of labels that the model has a class for.
-        options: of the training.
-        seed: decides the order of the batches and dropout.
+        model: the model to copy; it is left unchanged.
+        examples: texts with labels that the model has a class for.
+        options: the settings of the training.
+        seed: the random seed; it decides the order of the batches and dropout.
 
     Raises:
         AnalysisError: the model has no weights that can be trained.
@@ -94,9 +94,9 @@ def fine_tuned(
     encoded = network.tokenizer(
         [example.text for example in examples], truncation=True, max_length=network.max_tokens
     )
-    rows = [
-        {name: values[number] for name, values in encoded.items()} | {"label": example.label}
-        for number, example in enumerate(examples)
+    dataset = [
+        {name: values[row] for name, values in encoded.items()} | {"label": example.label}
+        for row, example in enumerate(examples)
     ]
     torch.manual_seed(seed)
     with tempfile.TemporaryDirectory() as folder:
@@ -119,10 +119,10 @@ def fine_tuned(
         trainer = Trainer(
             network.model,
             arguments,
-            train_dataset=rows,
+            train_dataset=dataset,
             data_collator=DataCollatorWithPadding(network.tokenizer),
             processing_class=network.tokenizer,
-            compute_loss_func=loss_of(model.rule),
+            compute_loss_func=loss_for(model.rule),
         )
         trainer.remove_callback(PrinterCallback)
         trainer.train()

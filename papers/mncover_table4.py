@@ -9,7 +9,7 @@ import numpy as np
 from augmentation import embedding_similarity, guided_texts, random_texts
 from scipy import stats
 
-from s2lct.analysis.corpus_parts import parts_of_corpus
+from s2lct.analysis.corpus_parts import split_corpus
 from s2lct.analysis.labelled_classifier import LabelledClassifier
 from s2lct.analysis.training import Example, fine_tuned
 from s2lct.builder.corpus.read import read_corpus
@@ -46,7 +46,7 @@ def main(
             measured.encoder, check_label_map(label_map)
         )
         labels = {LABELS[meaning] for meaning in classifier.rule.meanings}
-        parts = parts_of_corpus(read_corpus(reference), seed)
+        parts = split_corpus(read_corpus(reference), seed)
         train, test = ([s for s in part if s.label in labels] for part in (parts.train, parts.test))
         originals = sorted(train, key=lambda s: shuffle_key(seed, "limit", s.id, s.text))[:limit]
         if not originals or not test:

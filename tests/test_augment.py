@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import tiny_classifier
 
-from s2lct.analysis.corpus_parts import parts_of_corpus
+from s2lct.analysis.corpus_parts import split_corpus
 from s2lct.analysis.coverage.criteria import build_criteria
 from s2lct.analysis.coverage.encoder import EncoderModel
 from s2lct.analysis.coverage.measure import cover_texts
@@ -163,9 +163,9 @@ def test_parts_of_a_corpus_share_nothing(splits: list[str]) -> None:
     name = "train" if "train" in splits else "" if "" in splits else splits[0]
     if splits.count(name) < 2 or (name in ("dev", "test") and len({*splits}) > 1):
         with pytest.raises(AnalysisError, match="corpus c"):
-            parts_of_corpus(corpus)
+            split_corpus(corpus)
         return
-    parts = parts_of_corpus(corpus)
+    parts = split_corpus(corpus)
     train, dev, test = ({sentence.text for sentence in part} for part in parts)
     assert train and test
     assert not (train & dev or train & test or dev & test)

@@ -26,7 +26,7 @@ from s2lct.analysis.retrain import (
     sentences_of,
     split_of,
 )
-from s2lct.analysis.training import Example, TrainOptions, loss_of
+from s2lct.analysis.training import Example, TrainOptions, loss_for
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.records import Sentence
 from s2lct.cli.main import app
@@ -224,7 +224,7 @@ def test_the_loss_is_that_of_all_classes_with_the_meaning(classes: tuple[str, ..
             )
         ]
     )
-    loss = loss_of(LabelledClassifier.from_classifier(network).rule)(
+    loss = loss_for(LabelledClassifier.from_classifier(network).rule)(
         outputs, torch.tensor([one.label for one in examples])
     )
     assert loss.item() == pytest.approx(expected, rel=1e-4)

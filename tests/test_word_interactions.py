@@ -118,15 +118,15 @@ def test_bottleneck_and_loss_follow_the_equations_whatever_the_padding(seed: int
         masked = layer(embedded, padded, mask.bool())
     expected, kl_words, kl_pairs, kept_pairs = naive_bottleneck(layer, embedded.numpy(), entries)
     for row, text in enumerate(entries):
-        np.testing.assert_allclose(masked.embedded[row, : len(text)], expected[row], atol=1e-12)
+        np.testing.assert_allclose(masked.embeddings[row, : len(text)], expected[row], atol=1e-12)
         # What is no word goes through as it is.
-        torch.testing.assert_close(masked.embedded[row, len(text) :], embedded[row, len(text) :])
+        torch.testing.assert_close(masked.embeddings[row, len(text) :], embedded[row, len(text) :])
     assert float(masked.penalty) == pytest.approx((kl_words + kl_pairs + kept_pairs) / 3)
 
 
 def test_drawn_masks_are_zero_or_one_as_often_as_their_probability_says() -> None:
     logits = torch.full((20_000,), math.log(0.8 / 0.2), requires_grad=True)
-    drawn = wimask.sampled_mask(logits, torch.Generator().manual_seed(0))
+    drawn = wimask.sample_mask(logits, torch.Generator().manual_seed(0))
     assert set(drawn.detach().round(decimals=6).unique().tolist()) == {0.0, 1.0}
     assert float(drawn.detach().mean()) == pytest.approx(0.8, abs=0.01)
     drawn.sum().backward()

@@ -100,7 +100,7 @@ def masks(
 
     For MNCOVER.
     """
-    from s2lct.analysis.corpus_parts import parts_of_corpus
+    from s2lct.analysis.corpus_parts import split_corpus
     from s2lct.analysis.coverage.encoder import load_encoder
     from s2lct.analysis.coverage.wimask import learn_masks
     from s2lct.builder.corpus.read import read_corpus
@@ -109,7 +109,7 @@ def masks(
 
     check_output_folder(out, "--out")
     source = read_corpus(corpus, labelled=False)
-    parts = parts_of_corpus(source, seed)
+    parts = split_corpus(source, seed)
     texts = [sentence.text for sentence in parts.train]
     if limit is not None and limit < len(texts):
         texts = sorted(texts, key=lambda text: shuffle_key(seed, "limit", text))[:limit]

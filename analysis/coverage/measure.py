@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from s2lct.analysis.corpus_parts import parts_of_corpus
+from s2lct.analysis.corpus_parts import split_corpus
 from s2lct.analysis.coverage.criteria import Criterion
 from s2lct.analysis.coverage.encoder import EncoderModel, ModelInput
 from s2lct.analysis.result import Result
@@ -127,7 +127,7 @@ class Reference(NamedTuple):
 def read_reference(corpus: str, limit: int | None, seed: int) -> Reference:
     """Read a corpus: its training sentences, at most ``limit`` at random, and its held-out ones.
 
-    `parts_of_corpus` splits the corpus. A file of pairs, ``pairs:FILE``, is read by `read_pairs`;
+    `split_corpus` splits the corpus. A file of pairs, ``pairs:FILE``, is read by `read_pairs`;
     nothing of it is held out.
 
     Raises:
@@ -138,7 +138,7 @@ def read_reference(corpus: str, limit: int | None, seed: int) -> Reference:
         pairs = read_pairs(Path(corpus.removeprefix(PAIRS_PREFIX)))
         return Reference(random_texts([pair.texts for pair in pairs], limit, seed), {})
     source = read_corpus(corpus, labelled=False)
-    parts = parts_of_corpus(source, seed)
+    parts = split_corpus(source, seed)
     held_out: list[ModelInput] = [sentence.text for sentence in (*parts.dev, *parts.test)]
     return Reference(
         random_texts([sentence.text for sentence in parts.train], limit, seed),
