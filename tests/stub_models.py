@@ -158,13 +158,13 @@ class StubMaskedLM:
         self,
         texts: Sequence[str],
         top: int,
-        among: Sequence[frozenset[str] | None] | None = None,
+        allowed_words: Sequence[frozenset[str] | None] | None = None,
     ) -> list[tuple[tuple[str, float], ...]]:
         return [
             tuple(sorted(self._scored(text, chosen), key=lambda one: (-one[1], one[0]))[:top])
             if len(text) < 2_000
             else ()
-            for text, chosen in zip(texts, among or [None] * len(texts), strict=True)
+            for text, chosen in zip(texts, allowed_words or [None] * len(texts), strict=True)
         ]
 
     def _scored(self, text: str, chosen: frozenset[str] | None) -> list[tuple[str, float]]:

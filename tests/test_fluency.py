@@ -48,11 +48,11 @@ class EveryWord:
         self,
         texts: Sequence[str],
         top: int,
-        among: Sequence[frozenset[str] | None] | None = None,
+        allowed_words: Sequence[frozenset[str] | None] | None = None,
     ) -> list[tuple[tuple[str, float], ...]]:
         return [
             tuple((word, -1.0) for word in self.words if chosen is None or word in chosen)
-            for chosen in among or [None] * len(texts)
+            for chosen in allowed_words or [None] * len(texts)
         ]
 
 

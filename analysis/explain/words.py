@@ -102,7 +102,7 @@ class MaskedLMFiller:
         id_of_filling = masked_lm.word_ids | punctuation
         self._fillings = tuple(id_of_filling)
         self._filling_ids = torch.tensor(list(id_of_filling.values()), device=self._model.device)
-        self._max_tokens = masked_lm.longest
+        self._max_tokens = masked_lm.max_pieces
         self.description = "samples of the masked language model embedded"
         self.fingerprint = masked_lm.fingerprint
 

@@ -1,4 +1,4 @@
-"""Protocols of tagger, parser and masked language model, and functions that load them by name."""
+"""Protocols of taggers, parsers and masked language models, and functions that load them."""
 
 from __future__ import annotations
 
@@ -45,25 +45,25 @@ class MaskedLanguageModel(Model, Protocol):
 
     @property
     def words(self) -> Sequence[str]:
-        """Every word that it can suggest: the words of letters in its vocabulary."""
+        """All words that the model can suggest: those of its vocabulary that consist of letters."""
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
-        """The length of each text in the model's units; texts of one length are batched fastest."""
+        """The padded length of each text in tokens; batches of one length are the fastest."""
 
     def suggest(
         self,
         texts: Sequence[str],
         top: int,
-        among: Sequence[frozenset[str] | None] | None = None,
+        allowed_words: Sequence[frozenset[str] | None] | None = None,
     ) -> list[Words]:
         """The best words for the first ``{mask}`` of each text, each with its log probability.
 
-        The natural logarithm is rounded to 4 places and depends on the text alone.
+        Log probabilities are natural, rounded to 4 places, and depend on the text alone.
 
         Args:
             texts: texts with a mask; one that is too long for the model gets no words.
             top: the number of words.
-            among: for each text, the words to choose from; None for all.
+            allowed_words: for each text, the words to choose from; None for all.
         """
 
 
@@ -102,17 +102,17 @@ def parsed_sentences(
 
 
 def same_lengths(
-    numbers: Iterable[int], lengths: Sequence[int], batch_size: Callable[[int], int]
+    indices: Iterable[int], lengths: Sequence[int], batch_size: Callable[[int], int]
 ) -> Iterator[list[int]]:
-    """Batches of texts that are equally long, short ones first, so that nothing is padded.
+    """Batches of indices of equally long texts, short ones first, so that nothing is padded.
 
     Args:
-        numbers: the indices of the texts to batch.
+        indices: the texts to batch.
         lengths: the length of each text.
-        batch_size: the most texts of a length in a batch; at least one is taken.
+        batch_size: gives the most texts in a batch by their length; a batch has at least one.
     """
-    order = sorted(numbers, key=lengths.__getitem__)
+    order = sorted(indices, key=lengths.__getitem__)
     for length, group in groupby(order, key=lengths.__getitem__):
-        equal, size = list(group), max(1, batch_size(length))
-        for start in range(0, len(equal), size):
-            yield equal[start : start + size]
+        same_length, size = list(group), max(1, batch_size(length))
+        for start in range(0, len(same_length), size):
+            yield same_length[start : start + size]

@@ -21,7 +21,7 @@ from torch import nn
 from transformers import AutoModel, AutoTokenizer
 
 from s2lct.builder.models import EMBEDDED
-from s2lct.builder.models.shipped import shipped
+from s2lct.builder.models.shipped import verified_weights
 from s2lct.builder.records import Token
 from s2lct.errors import ModelError
 from s2lct.files import is_folder, sha256_of
@@ -38,7 +38,7 @@ class BeneparParser:
     """A chart parser whose trees have token numbers as leaves."""
 
     def __init__(self, parser: Any, weights: Path) -> None:
-        self._parser = parser  # parse(words, whether a space follows each)
+        self._parser = parser  # has parse(sentences of words, whether a space follows each word)
         self._weights = weights
 
     @classmethod
@@ -47,7 +47,7 @@ class BeneparParser:
         if name == EMBEDDED:
             from s2lct.builder.models.chart_parser import ChartConstituencyParser
 
-            return cls(ChartConstituencyParser(shipped(WEIGHTS)), WEIGHTS)
+            return cls(ChartConstituencyParser(verified_weights(WEIGHTS)), WEIGHTS)
         folder = model_folder(name)
         return cls(PublishedBenepar(folder), folder / "benepar_model.bin")
 
@@ -65,14 +65,14 @@ class BeneparParser:
             for sentence in sentences
         ]
         trees = self._parser.parse(words, spaces)
-        return [None if tree is None else _numbered(tree, count()) for tree in trees]
+        return [None if tree is None else _bracketed(tree, count()) for tree in trees]
 
 
-def _numbered(node: nltk.Tree | str, numbers: count[int]) -> str:
-    """A tree in brackets, with numbers for its words."""
+def _bracketed(node: nltk.Tree | str, numbers: count[int]) -> str:
+    """A tree in brackets, with a number in place of each word."""
     if isinstance(node, str):
         return str(next(numbers))
-    return f"({node.label() or 'TOP'} {' '.join(_numbered(child, numbers) for child in node)})"
+    return f"({node.label() or 'TOP'} {' '.join(_bracketed(child, numbers) for child in node)})"
 
 
 class SpecialTokenRetokenizer(retokenization.Retokenizer):  # type: ignore[misc]
@@ -81,13 +81,13 @@ class SpecialTokenRetokenizer(retokenization.Retokenizer):  # type: ignore[misc]
     def __init__(self, folder: str) -> None:
         self.tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         self.retain_start_stop = True
-        kind = config_without_kernels(folder).model_type
-        self.is_t5 = kind in ("t5", "mt5")
+        model_type = config_without_kernels(folder).model_type
+        self.is_t5 = model_type in ("t5", "mt5")
         self.is_gpt2 = False
-        marked = self.tokenizer("a", return_special_tokens_mask=True)["special_tokens_mask"]
+        special_mask = self.tokenizer("a", return_special_tokens_mask=True)["special_tokens_mask"]
         # T5 reads the decoder's output, whose inputs are shifted by one start token.
-        prefix = int(self.is_t5) + (marked.index(0) if 0 in marked else 0)
-        suffix = marked[::-1].index(0) if 0 in marked else 0
+        prefix = int(self.is_t5) + (special_mask.index(0) if 0 in special_mask else 0)
+        suffix = special_mask[::-1].index(0) if 0 in special_mask else 0
         if prefix + suffix == 0:
             raise ModelError(f"{folder}: its tokenizer adds no start or stop token", hint=_HINT)
         self.start_token_idx = prefix - 1 if prefix else -1
@@ -122,10 +122,12 @@ class PublishedBenepar:
     """A published benepar model that parses words."""
 
     def __init__(self, folder: Path) -> None:
-        """Load a folder that benepar published; a `ModelError` if it holds no model of benepar."""
+        """Load a folder that benepar published; a `ModelError` if it holds no benepar model."""
         try:
             config = dict(config_without_kernels(folder).benepar)
-            state = torch.load(folder / "benepar_model.bin", map_location="cpu", weights_only=True)
+            tensors = torch.load(
+                folder / "benepar_model.bin", map_location="cpu", weights_only=True
+            )
             hparams = {"force_root_constituent": True} | config["hparams"]
             self._parser = PublishedChartParser(
                 config["tag_vocab"],
@@ -135,7 +137,7 @@ class PublishedBenepar:
                 str(folder),
             )
             # Strict: weights that are missing or of another shape are refused.
-            self._parser.load_state_dict(state)
+            self._parser.load_state_dict(tensors)
         except ModelError:
             raise
         except Exception as error:  # pickles, configurations and tensors fail in many classes
@@ -143,7 +145,7 @@ class PublishedBenepar:
                 f"{folder}: no benepar model ({error_summary(error)})", hint=_HINT
             ) from error
         self._parser.eval()
-        self._most_words = self._parser.add_timing.timing_table.shape[0] - 2
+        self._max_words = self._parser.add_timing.timing_table.shape[0] - 2
 
     def parse(
         self, sentences: Sequence[Sequence[str]], spaces: Sequence[Sequence[bool]]
@@ -151,15 +153,15 @@ class PublishedBenepar:
         """A tree for each sentence; None for one that is empty or too long."""
         results: list[nltk.Tree | None] = [None] * len(sentences)
         examples: dict[int, InputSentence] = {}
-        for number, (words, space_after) in enumerate(zip(sentences, spaces, strict=True)):
-            if 0 < len(words) <= self._most_words:
+        for index, (words, space_after) in enumerate(zip(sentences, spaces, strict=True)):
+            if 0 < len(words) <= self._max_words:
                 example = InputSentence([*words], [*space_after], escaped_words=[*words])
                 with suppress(ValueError):  # more word pieces than the pretrained encoder takes
                     self._parser.encode(example)
-                    examples[number] = example
+                    examples[index] = example
         trees = self._parser.parse(list(examples.values()), subbatch_max_tokens=_BATCH_TOKENS)
-        for number, tree in zip(examples, trees, strict=True):
-            results[number] = tree[0] if len(tree) == 1 else tree
+        for index, tree in zip(examples, trees, strict=True):
+            results[index] = tree[0] if len(tree) == 1 else tree
         return results
 
 

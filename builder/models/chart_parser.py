@@ -45,7 +45,7 @@ _SHAPE_FLAGS = 10
 
 
 def natural_words(words: Iterable[str]) -> list[str]:
-    """Words of a treebank as plain text has them: without escapes, with straight quotes."""
+    """Words of a treebank in their plain spelling: without escapes, with straight quotes."""
     plain = [word.replace("’", "'").replace("‘", "'") for word in words]
     return list(ptb_unescape(plain))
 
@@ -73,9 +73,9 @@ class Pieces(NamedTuple):
     """A sentence in word pieces, with [CLS] and [SEP].
 
     Attributes:
-        ids: the word pieces.
-        first: the indices of the first word piece of [CLS], each word and [SEP].
-        last: likewise of the last word piece.
+        ids: the vocabulary indices of the word pieces.
+        first: the position in ``ids`` of the first word piece of [CLS], of each word and of [SEP].
+        last: likewise the position of the last word piece.
     """
 
     ids: list[int]
@@ -86,20 +86,20 @@ class Pieces(NamedTuple):
 def pieces_of(
     tokenizer: Any, sentences: Sequence[Sequence[str]], spaces: Sequence[Sequence[bool]]
 ) -> list[Pieces]:
-    """Sentences in word pieces; a word without any has its left neighbour's."""
+    """The word pieces of sentences; a word without a piece has that of its left neighbour."""
     if not sentences:
         return []
     spaced = [
-        [word + " " * bool(space) for word, space in zip(words, after, strict=True)]
-        for words, after in zip(sentences, spaces, strict=True)
+        [word + " " * bool(space) for word, space in zip(words, spaces_after, strict=True)]
+        for words, spaces_after in zip(sentences, spaces, strict=True)
     ]
     encoded = tokenizer(["".join(words) for words in spaced], verbose=False)
     pieces_of_sentences: list[Pieces] = []
     for row, ids in enumerate(encoded["input_ids"]):
         first, last, start = [0], [0], 0
         for word, with_space in zip(sentences[row], spaced[row], strict=True):
-            places = (encoded.char_to_token(row, start + letter) for letter in range(len(word)))
-            pieces = [place for place in places if place is not None] or last[-1:]
+            positions = (encoded.char_to_token(row, start + letter) for letter in range(len(word)))
+            pieces = [position for position in positions if position is not None] or last[-1:]
             first.append(pieces[0])
             last.append(pieces[-1])
             start += len(with_space)
@@ -145,7 +145,7 @@ class FrozenEncoderChartParser(ChartParser):  # type: ignore[misc]
 
     @property
     def max_words(self) -> int:
-        """The most words of a sentence that it parses."""
+        """The number of words of the longest sentence that can be parsed."""
         return int(self.add_timing.timing_table.shape[0]) - 2
 
     def content(self, first: torch.Tensor, last: torch.Tensor, shape: torch.Tensor) -> torch.Tensor:
@@ -160,51 +160,54 @@ class FrozenEncoderChartParser(ChartParser):  # type: ignore[misc]
         return torch.cat([out[..., 0::2], out[..., 1::2]], -1)
 
     def best_labels(self, annotations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The highest score of a label for each span, and that label; 0 for what is no span.
+        """The highest score of a label for each span, and that label; 0 for no span.
 
         A span's features are a difference of fenceposts. As the first layer is linear, it is
         applied to the fenceposts, which are fewer, and differences are taken of its output.
         """
-        half, (count, length) = self.d_model // 2, annotations.shape[:2]
-        words = length - 2
+        half, (n_sentences, length) = self.d_model // 2, annotations.shape[:2]
+        n_words = length - 2
         fenceposts = torch.cat([annotations[:, :-1, :half], annotations[:, 1:, half:]], -1)
         first = cast(nn.Linear, self.f_label[0])
         projected = F.linear(fenceposts, first.weight)
-        start, last = torch.triu_indices(words, words)
+        start, last = torch.triu_indices(n_words, n_words)
         hidden = projected[:, last + 1].sub_(projected[:, start]).add_(first.bias)
         score, label = self.f_label[1:](hidden).float().max(-1)
-        best = score.new_zeros(count, words, words)
-        labels = label.new_zeros(count, words, words)
+        best = score.new_zeros(n_sentences, n_words, n_words)
+        labels = label.new_zeros(n_sentences, n_words, n_words)
         best[:, start, last], labels[:, start, last] = score, label + 1
         return best, labels
 
     def decode(
         self, annotations: torch.Tensor, lengths: Sequence[int]
     ) -> list[tuple[NDArray[np.int64], list[str]]]:
-        """Each sentence's chart of the best tree, labels by first and last word, and its tags."""
+        """The chart of each sentence's best tree, labels by first and last word, and its tags."""
         best, labels = self.best_labels(annotations)
-        sizes = torch.tensor(lengths)
+        counts = torch.tensor(lengths)
         is_constituent = best > 0
-        is_constituent[torch.arange(len(sizes)), 0, sizes - 1] = True  # the whole sentence
+        is_constituent[torch.arange(len(counts)), 0, counts - 1] = True  # the whole sentence
         with torch.inference_mode(False):  # it decodes by autograd
             scores = (best * is_constituent).clone().unsqueeze(-1)
-            spans = _TreeScores(scores, lengths=sizes).argmax.squeeze(-1) > 0
+            spans = _TreeScores(scores, lengths=counts).argmax.squeeze(-1) > 0
         charts = (labels * is_constituent * spans).numpy()
         tags = self.f_tag(annotations)[:, 1:-1].argmax(-1).tolist()
         return [
-            (chart[:words, :words], [self.tag_from_index[index] for index in row[:words]])
-            for chart, row, words in zip(charts, tags, lengths, strict=True)
+            (
+                chart[:n_words, :n_words],
+                [self.tag_from_index[index] for index in tag_indices[:n_words]],
+            )
+            for chart, tag_indices, n_words in zip(charts, tags, lengths, strict=True)
         ]
 
 
-def padded(rows: Sequence[torch.Tensor], longest: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows padded to a multiple of `PADDED_TO`, at most to ``longest``, and a mask of the rest."""
+def padded(rows: Sequence[torch.Tensor], max_length: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows padded to a multiple of `PADDED_TO`, at most ``max_length``, and a mask of values."""
     length = max(map(len, rows))
-    length = min(length + -length % PADDED_TO, longest)
+    length = min(length + -length % PADDED_TO, max_length)
     lengths = torch.tensor([len(row) for row in rows])
     filled = rows[0].new_zeros(len(rows), length, *rows[0].shape[1:])
-    for number, row in enumerate(rows):
-        filled[number, : len(row)] = row
+    for index, row in enumerate(rows):
+        filled[index, : len(row)] = row
     return filled, torch.arange(length) < lengths.unsqueeze(1)
 
 
@@ -227,9 +230,9 @@ class ChartConstituencyParser:
         try:
             with safe_open(weights, framework="pt") as file:
                 config = json.loads(file.metadata()["config"])
-            state = {name: value.float() for name, value in load_file(weights).items()}
+            head_weights = {name: value.float() for name, value in load_file(weights).items()}
             self._head = FrozenEncoderChartParser(**config)
-            self._head.load_state_dict(state)
+            self._head.load_state_dict(head_weights)
         except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
             raise ModelError(f"{weights}: no parser weights: {error}", hint=hint) from error
         self._head.eval().requires_grad_(False)
@@ -250,56 +253,70 @@ class ChartConstituencyParser:
             A tree from each sentence's highest constituent down; None for one that is empty or
             longer than the encoder reads.
         """
-        plain = [natural_words(words) for words in sentences]
-        pieces = pieces_of(self._tokenizer, plain, spaces)
+        plain_words = [natural_words(words) for words in sentences]
+        pieces = pieces_of(self._tokenizer, plain_words, spaces)
         readable = [
-            number
-            for number, (words, split) in enumerate(zip(plain, pieces, strict=True))
-            if words and len(words) <= self._head.max_words and len(split.ids) <= MAX_PIECES
+            index
+            for index, (words, sentence_pieces) in enumerate(zip(plain_words, pieces, strict=True))
+            if words
+            and len(words) <= self._head.max_words
+            and len(sentence_pieces.ids) <= MAX_PIECES
         ]
-        readable.sort(key=lambda number: (len(plain[number]), len(pieces[number].ids)))
-        contents = self._contents(readable, plain, pieces)
+        readable.sort(key=lambda index: (len(plain_words[index]), len(pieces[index].ids)))
+        contents = self._projected_features(readable, plain_words, pieces)
 
-        def decoded(group: list[int]) -> list[tuple[int, NDArray[np.int64], list[str]]]:
-            lengths = [len(plain[number]) for number in group]
+        def decode_group(group: list[int]) -> list[tuple[int, NDArray[np.int64], list[str]]]:
+            lengths = [len(plain_words[index]) for index in group]
             with torch.inference_mode():
                 stacked, mask = padded(
-                    [contents[number] for number in group], self._head.max_words + 2
+                    [contents[index] for index in group], self._head.max_words + 2
                 )
                 charts = self._head.decode(self._head.annotate(stacked, mask), lengths)
-                return [(number, *result) for number, result in zip(group, charts, strict=True)]
+                return [(index, *result) for index, result in zip(group, charts, strict=True)]
 
         trees: list[nltk.Tree | None] = [None] * len(sentences)
-        groups = self._groups(readable, [len(words) + 2 for words in plain])
-        for group in parallel_map(decoded, groups, on_cpu=True):
-            for number, chart, tags in group:
-                leaves = list(zip(sentences[number], tags, strict=True))
+        groups = self._groups_of_length(readable, [len(words) + 2 for words in plain_words])
+        for group in parallel_map(decode_group, groups, on_cpu=True):
+            for index, chart, tags in group:
+                leaves = list(zip(sentences[index], tags, strict=True))
                 tree = self._head.decoder.tree_from_chart(chart, leaves)
-                trees[number] = tree[0] if len(tree) == 1 else tree
+                trees[index] = tree[0] if len(tree) == 1 else tree
         return trees
 
-    def _contents(
-        self, readable: Sequence[int], plain: Sequence[list[str]], pieces: Sequence[Pieces]
+    def _projected_features(
+        self, readable: Sequence[int], plain_words: Sequence[list[str]], pieces: Sequence[Pieces]
     ) -> dict[int, torch.Tensor]:
-        """The projected features of each sentence's words, by the sentence's number."""
+        """The projected features of each sentence's words, by the index of the sentence."""
 
-        def projected(group: list[int]) -> list[tuple[int, torch.Tensor]]:
-            ids, mask = padded([torch.tensor(pieces[number].ids) for number in group], MAX_PIECES)
+        def project_group(group: list[int]) -> list[tuple[int, torch.Tensor]]:
+            ids, mask = padded([torch.tensor(pieces[index].ids) for index in group], MAX_PIECES)
             rows = range(len(group))
-            first = [row * ids.shape[1] + at for row in rows for at in pieces[group[row]].first]
-            last = [row * ids.shape[1] + at for row in rows for at in pieces[group[row]].last]
-            shape = np.concatenate([shape_flags(plain[number]) for number in group])
+            first = [
+                row * ids.shape[1] + position
+                for row in rows
+                for position in pieces[group[row]].first
+            ]
+            last = [
+                row * ids.shape[1] + position
+                for row in rows
+                for position in pieces[group[row]].last
+            ]
+            shape = np.concatenate([shape_flags(plain_words[index]) for index in group])
             with torch.inference_mode():
                 hidden = torch.cat(hidden_layers(ids, mask), -1).flatten(0, 1)
                 content = self._head.content(hidden[first], hidden[last], torch.from_numpy(shape))
-                sizes = [len(pieces[number].first) for number in group]
-                return list(zip(group, content.split(sizes), strict=True))
+                word_counts = [len(pieces[index].first) for index in group]
+                return list(zip(group, content.split(word_counts), strict=True))
 
-        groups = self._groups(readable, [len(split.ids) for split in pieces])
-        return dict(chain.from_iterable(parallel_map(projected, groups, on_cpu=True)))
+        groups = self._groups_of_length(
+            readable, [len(sentence_pieces.ids) for sentence_pieces in pieces]
+        )
+        return dict(chain.from_iterable(parallel_map(project_group, groups, on_cpu=True)))
 
-    def _groups(self, numbers: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Sentences that are padded alike, at most ``batch_tokens`` tokens a group."""
+    def _groups_of_length(
+        self, indices: Sequence[int], lengths: Sequence[int]
+    ) -> Iterator[list[int]]:
+        """Groups of sentences with the same padded length, of at most ``batch_tokens`` tokens."""
         steps = [-(-length // PADDED_TO) for length in lengths]
         batch_steps = self._batch_tokens // PADDED_TO
-        return same_lengths(numbers, steps, lambda step: batch_steps // step)
+        return same_lengths(indices, steps, lambda step: batch_steps // step)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from transformers import BertModel
 
 MAX_PIECES = 512
-"""Word pieces of the longest text that the encoder reads."""
+"""The most word pieces of a text that the encoder reads."""
 
 
 @cache
@@ -43,16 +43,16 @@ def hidden_layers(ids: torch.Tensor, mask: torch.Tensor) -> list[torch.Tensor]:
     """The encoder's hidden layers, the embeddings first, each of shape (texts, pieces, width).
 
     Args:
-        ids: word pieces, shape (texts, pieces).
+        ids: vocabulary indices of word pieces, shape (texts, pieces).
         mask: 1 for each piece of a text, 0 for padding.
     """
     # Layer by layer, as threads share the encoder: to collect `output_hidden_states`, some
     # versions of transformers replace methods of the model while it computes.
     encoder = installed_encoder()
     states = [encoder.embeddings(input_ids=ids)]
-    attended = mask.bool()[:, None, None, :]
+    attention_mask = mask.bool()[:, None, None, :]
     for layer in encoder.encoder.layer:
-        output = layer(states[-1], attended)
+        output = layer(states[-1], attention_mask)
         states.append(output[0] if isinstance(output, tuple) else output)
     return states
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from s2lct.builder.models import EMBEDDED, Words, same_lengths
 from s2lct.builder.models.encoder import installed_tokenizer, quiet_transformers
-from s2lct.builder.models.shipped import encoder_path, shipped
+from s2lct.builder.models.shipped import encoder_path, verified_weights
 from s2lct.builder.records import MASK
 from s2lct.engines import parallel_map
 from s2lct.errors import ModelError
@@ -30,12 +30,13 @@ if TYPE_CHECKING:
 
 WEIGHTS = Path(__file__).parent / "weights" / "masked_lm.safetensors"
 SCORE_DIGITS = 4
+"""Decimal places of a log probability."""
 TEXTS_AT_ONCE, LENGTH_MULTIPLE, MASKS_AT_ONCE = 8, 8, 32
-"""Texts of a forward pass, the multiple of word pieces to which they are padded, and masks for
-which the vocabulary is scored together. Smaller batches are filled up with copies.
+"""The number of texts in a forward pass, the multiple of word pieces to which they are padded, and
+the number of masks for which the vocabulary is scored together.
 
-The last bits of a score depend on the shape of what is computed. As that follows from a text's
-length, a score depends on its text alone.
+The last bits of a score depend on the shapes of tensors. Smaller batches are filled up with copies,
+so that the shapes follow from a text's length, and a score depends on its text alone.
 """
 _LETTERS = re.compile(r"[A-Za-z]+")
 
@@ -92,35 +93,35 @@ class TransformersMaskedLM:
 
     @cached_property
     def word_ids(self) -> dict[str, int]:
-        """The number of each of `words` in the vocabulary."""
+        """The vocabulary index of each of `words`."""
         # Tokenizers mark pieces that begin a word, by "Ġ" or "▁"; WordPiece marks the others.
         pieces = self.tokenizer.tokenize("a film")
         marker = next((mark for mark in ("Ġ", "▁") if pieces[-1].startswith(mark)), "")
         words: dict[str, int] = {}
-        for piece, number in self.tokenizer.get_vocab().items():
+        for piece, index in self.tokenizer.get_vocab().items():
             word = piece.removeprefix(marker) if piece.startswith(marker) else ""
             if _LETTERS.fullmatch(word):
-                words[word] = number
+                words[word] = index
         return dict(sorted(words.items()))
 
     @cached_property
     def words(self) -> Sequence[str]:
-        """The words of letters in the vocabulary, sorted."""
+        """The words of the vocabulary that consist of letters, sorted."""
         return list(self.word_ids)
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
-        """Word pieces of each text with its padding; see `MaskedLanguageModel.lengths`."""
+        """The number of word pieces of each padded text; see `MaskedLanguageModel.lengths`."""
         return [self._padded_length(pieces) for pieces in self._pieces(texts)]
 
     def _padded_length(self, pieces: Sequence[int]) -> int:
         if self.tokenizer.pad_token_id is None:
             return len(pieces)
         multiple = -(-len(pieces) // LENGTH_MULTIPLE) * LENGTH_MULTIPLE
-        return max(len(pieces), min(multiple, self.longest))
+        return max(len(pieces), min(multiple, self.max_pieces))
 
     @cached_property
-    def longest(self) -> int:
-        """The most word pieces of a text that the model reads."""
+    def max_pieces(self) -> int:
+        """The number of word pieces of the longest text that the model reads."""
         positions = self.model.config.max_position_embeddings - 2
         return int(min(self.tokenizer.model_max_length, positions))
 
@@ -128,20 +129,20 @@ class TransformersMaskedLM:
         self,
         texts: Sequence[str],
         top: int,
-        among: Sequence[frozenset[str] | None] | None = None,
+        allowed_words: Sequence[frozenset[str] | None] | None = None,
     ) -> list[Words]:
         """Words for the first mask of each text; see `MaskedLanguageModel.suggest`."""
-        allowed = among or [None] * len(texts)
+        allowed = allowed_words or [None] * len(texts)
         requests_of: defaultdict[str, list[int]] = defaultdict(list)
         for request, text in enumerate(texts):
             requests_of[text].append(request)
-        distinct = list(requests_of)
-        pieces = self._pieces(distinct)
+        unique_texts = list(requests_of)
+        pieces = self._pieces(unique_texts)
         lengths = [self._padded_length(ids) for ids in pieces]
 
         def encode(batch: list[int]) -> Iterable[tuple[str, torch.Tensor]]:
-            states = self._mask_states([pieces[number] for number in batch], lengths[batch[0]])
-            return zip((distinct[number] for number in batch), states, strict=False)
+            states = self._mask_states([pieces[index] for index in batch], lengths[batch[0]])
+            return zip((unique_texts[index] for index in batch), states, strict=False)
 
         def rank(batch: Sequence[tuple[str, torch.Tensor]]) -> list[tuple[int, Words]]:
             scores = self._scores([state for _, state in batch])
@@ -152,18 +153,22 @@ class TransformersMaskedLM:
             ranked: list[tuple[int, Words]] = []
             for words, pairs in rows_of.items():
                 rows, requests = zip(*pairs, strict=True)
-                ranked += zip(requests, self._best(scores[list(rows)], words, top), strict=True)
+                ranked += zip(
+                    requests, self._best_words(scores[list(rows)], words, top), strict=True
+                )
             return ranked
 
         on_cpu = self.model.device.type == "cpu"
-        readable = (number for number, length in enumerate(lengths) if length <= self.longest)
+        readable = (index for index, length in enumerate(lengths) if length <= self.max_pieces)
         batches = same_lengths(readable, lengths, lambda _: TEXTS_AT_ONCE)
         states = list(chain.from_iterable(parallel_map(encode, batches, on_cpu=on_cpu)))
-        parts = (
+        state_batches = (
             states[start : start + MASKS_AT_ONCE] for start in range(0, len(states), MASKS_AT_ONCE)
         )
-        suggested = dict(chain.from_iterable(parallel_map(rank, parts, on_cpu=on_cpu)))
-        return [suggested.get(request, ()) for request in range(len(texts))]
+        words_of_request = dict(
+            chain.from_iterable(parallel_map(rank, state_batches, on_cpu=on_cpu))
+        )
+        return [words_of_request.get(request, ()) for request in range(len(texts))]
 
     def _pieces(self, texts: Sequence[str]) -> list[list[int]]:
         mask_token = str(self.tokenizer.mask_token)
@@ -174,7 +179,7 @@ class TransformersMaskedLM:
         return pieces
 
     def _mask_states(self, pieces: Sequence[list[int]], length: int) -> torch.Tensor:
-        """The encoder's last state at the first mask of each text, and rows of padding after."""
+        """The encoder's last state at the first mask of each text, then rows of filling copies."""
         import torch
 
         rows = [*pieces, *[pieces[-1]] * (TEXTS_AT_ONCE - len(pieces))]
@@ -189,8 +194,8 @@ class TransformersMaskedLM:
         with torch.inference_mode():
             output = model(input_ids=ids, attention_mask=is_text)
             states = output.logits if self._head is None else output.last_hidden_state
-            of_masks: torch.Tensor = states[torch.arange(len(rows), device=device), mask_index]
-            return of_masks
+            mask_states: torch.Tensor = states[torch.arange(len(rows), device=device), mask_index]
+            return mask_states
 
     def _scores(self, states: Sequence[torch.Tensor]) -> torch.Tensor:
         """Log probabilities of `words`, a row for each state."""
@@ -203,7 +208,9 @@ class TransformersMaskedLM:
             ids = torch.tensor(list(self.word_ids.values()), device=scores.device)
             return scores[: len(states), ids]
 
-    def _best(self, scores: torch.Tensor, words: frozenset[str] | None, top: int) -> list[Words]:
+    def _best_words(
+        self, scores: torch.Tensor, words: frozenset[str] | None, top: int
+    ) -> list[Words]:
         """The words of the highest scores in each row; of equal ones the first in the alphabet."""
         import torch
 
@@ -221,7 +228,7 @@ class TransformersMaskedLM:
         ]
 
     def _indices_of(self, words: frozenset[str] | None) -> torch.Tensor:
-        """Where some words stand in `words`; None for all of them."""
+        """The indices of the given words in `words`, or of all for None."""
         import torch
 
         if words not in self._indices:
@@ -251,9 +258,9 @@ def _embedded_model() -> PreTrainedModel:
 
     encoder = load_file(encoder_path() / "model.safetensors")
     weights: dict[str, Any] = {f"bert.{name}": value for name, value in encoder.items()}
-    stored = load_file(shipped(WEIGHTS))
-    for name in [key.removesuffix(".delta") for key in stored if key.endswith(".delta")]:
-        delta, scale = stored[f"{name}.delta"].float(), stored.get(f"{name}.scale")
+    stored_weights = load_file(verified_weights(WEIGHTS))
+    for name in [key.removesuffix(".delta") for key in stored_weights if key.endswith(".delta")]:
+        delta, scale = stored_weights[f"{name}.delta"].float(), stored_weights.get(f"{name}.scale")
         difference = delta if scale is None else delta * scale.unsqueeze(1)
         weights[name] = weights.get(name, 0) + difference
     model = BertForMaskedLM(config_without_kernels(encoder_path()))
@@ -267,7 +274,7 @@ def _pretrained_model(name: str) -> tuple[PreTrainedModel, Any]:
     import torch
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-    shown = f"--mlm {plain(name, 200)}"
+    option = f"--mlm {plain(name, 200)}"
     try:
         with quiet_transformers():
             folder = resolve_folder(name, "--mlm")
@@ -284,22 +291,22 @@ def _pretrained_model(name: str) -> tuple[PreTrainedModel, Any]:
             )
     except Exception as error:  # every way in which loading can fail has a class of its own
         raise ModelError(
-            f"{shown}: cannot be loaded ({error_summary(error)})",
+            f"{option}: cannot be loaded ({error_summary(error)})",
             hint=f"{did_you_mean(name, [EMBEDDED])}name a masked language model of the Hub or a "
             "local folder; without a network, download it first or use --mlm embedded",
         ) from error
     # `transformers` fills what a checkpoint lacks with random numbers.
-    wrong = (key if isinstance(key, str) else key[0] for key in info["mismatched_keys"])
-    lacking = sorted({*info["missing_keys"], *wrong})
-    if lacking:
+    mismatched_keys = (key if isinstance(key, str) else key[0] for key in info["mismatched_keys"])
+    missing_keys = sorted({*info["missing_keys"], *mismatched_keys})
+    if missing_keys:
         raise ModelError(
-            f"{shown}: its weights lack {plain(', '.join(lacking), 300)}",
+            f"{option}: its weights lack {plain(', '.join(missing_keys), 300)}",
             hint="name a checkpoint that was trained and saved whole, its head included",
         )
     pieces = model.get_input_embeddings().num_embeddings
     if not len(tokenizer.all_special_tokens) < len(tokenizer) <= pieces:
         raise ModelError(
-            f"{shown}: its tokenizer knows {len(tokenizer):,} pieces, the model {pieces:,}",
+            f"{option}: its tokenizer knows {len(tokenizer):,} pieces, the model {pieces:,}",
             hint="save the tokenizer beside the model: tokenizer.save_pretrained(FOLDER)",
         )
     # On a CPU bfloat16 took 6.3 times as long and changed the three likeliest words of 8 % of 600

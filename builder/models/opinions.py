@@ -1,7 +1,7 @@
 """Opinions on the sentiment of a text, by two word lists and by the embedded classifier.
 
-They check labels that nobody read. A word list sees words of praise or blame, the classifier the
-whole sentence.
+Opinions check labels that nobody read. A word list sees words of praise or blame, the classifier
+the whole sentence.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from s2lct.builder.language.lexicon import subjectivity, textblob, vader
 from s2lct.builder.models import same_lengths
-from s2lct.builder.models.shipped import ENCODER_SHA256, SHA256
+from s2lct.builder.models.shipped import ENCODER_SHA256, WEIGHTS_SHA256
 from s2lct.cache import Cache, predictions
 from s2lct.identity import predicting_versions, source_fingerprint
 from s2lct.labels import Label
@@ -22,33 +22,33 @@ if TYPE_CHECKING:
     from s2lct.builder.models.sentiment_head import SentimentHead
 
 MIN_MEAN: Final = 0.2
-"""A text is clearly positive from this mean of the three opinions on, and negative below -0.2."""
+"""A text is positive from this mean of the three opinions on, and negative up to -0.2."""
 MIN_CLASSIFIER: Final = 0.3
-"""The classifier's opinion must be as clear as this for a label, …"""
+"""The least strength of the classifier's opinion that confirms a label with a word list."""
 MIN_CLASSIFIER_ALONE: Final = 0.85
-"""… and as this if no word list has a word for it."""
+"""The least strength that confirms a label for which no word list has a word."""
 MAX_CLASSIFIER_OF_NEUTRAL: Final = 0.5
-"""A text is neutral if the classifier's opinion is less clear than this, …"""
+"""The strength of the classifier's opinion from which on a text is not neutral."""
 MAX_SUBJECTIVITY_OF_NEUTRAL: Final = 0.5
-"""… and its words are less subjective than this."""
+"""The subjectivity of its words from which on a text is not neutral."""
 TEXTS_AT_ONCE = 16
-"""Texts of a forward pass, filled up with copies, so that an opinion depends on its text alone."""
+"""Texts in a forward pass; copies fill it up, so that an opinion depends on its text alone."""
 
 
 class Opinion(NamedTuple):
-    """Opinions of a text, each from -1, negative, to 1, positive.
+    """Three opinions on a text, each from -1, negative, to 1, positive, and its subjectivity.
 
     Attributes:
         vader: VADER's compound score.
         textblob: TextBlob's polarity.
-        classifier: the embedded classifier's probability of positive less that of negative.
-        subjective: how subjective its words are, from 0 to 1.
+        classifier: the embedded classifier's probability of positive minus that of negative.
+        subjectivity: how subjective its words are, from 0 to 1.
     """
 
     vader: float
     textblob: float
     classifier: float
-    subjective: float
+    subjectivity: float
 
     @property
     def mean(self) -> float:
@@ -60,22 +60,22 @@ class Opinion(NamedTuple):
 
         A neutral text has no word that a list calls positive, negative or subjective. Without such
         a word the classifier must be surer of any other label: *Mains came at 7.50.* tells of bad
-        luck, and of no view.
+        luck, not of an opinion.
         """
         if label == "neutral":
-            plain = (
-                self.vader == 0 == self.textblob and self.subjective < MAX_SUBJECTIVITY_OF_NEUTRAL
+            has_plain_words = (
+                self.vader == 0 == self.textblob and self.subjectivity < MAX_SUBJECTIVITY_OF_NEUTRAL
             )
-            return plain and abs(self.classifier) < MAX_CLASSIFIER_OF_NEUTRAL
+            return has_plain_words and abs(self.classifier) < MAX_CLASSIFIER_OF_NEUTRAL
         sign = _sign(label)
         has_words = max(sign * self.vader, sign * self.textblob) > 0
         min_classifier = MIN_CLASSIFIER if has_words else MIN_CLASSIFIER_ALONE
         return sign * self.mean >= MIN_MEAN and sign * self.classifier >= min_classifier
 
     def is_unanimous(self, label: Label) -> bool:
-        """Whether all opinions, word lists as well, confirm a label; never so for neutral."""
-        lists = _sign(label) * self.vader, _sign(label) * self.textblob
-        return min(lists) > 0 and self.confirms(label)
+        """Whether each word list and the opinions as a whole confirm a label; False for neutral."""
+        list_scores = _sign(label) * self.vader, _sign(label) * self.textblob
+        return min(list_scores) > 0 and self.confirms(label)
 
     def contradicts(self, label: Label) -> bool:
         """Whether the opinions show that a label is wrong."""
@@ -92,22 +92,23 @@ def opinions(texts: Sequence[str]) -> dict[str, Opinion]:
     """The opinion on each text; known ones are taken from the cache."""
     versions = predicting_versions()
     code = source_fingerprint("s2lct.builder.models", "s2lct.builder.language")
-    model = f"opinions {versions} {SHA256['sentiment_3class.safetensors']} {ENCODER_SHA256} {code}"
+    weights = WEIGHTS_SHA256["sentiment_3class.safetensors"]
+    model = f"opinions {versions} {weights} {ENCODER_SHA256} {code}"
     with Cache() as cache:
-        cached = predictions(cache, model, texts, _computed)
+        cached = predictions(cache, model, texts, _compute_opinions)
     return {text: Opinion(*json.loads(opinion)) for text, opinion in cached.items()}
 
 
-def _computed(texts: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+def _compute_opinions(texts: Sequence[str]) -> Iterator[tuple[str, bytes]]:
     scorers = vader(), textblob(), subjectivity
-    for number, classified in by_classifier(texts):
-        score, polarity, subjective = (scorer(texts[number]) for scorer in scorers)
-        values = score, polarity, classified, subjective
-        yield texts[number], json.dumps([round(value, 4) for value in values]).encode()
+    for index, class_difference in by_classifier(texts):
+        compound, polarity, subjective = (scorer(texts[index]) for scorer in scorers)
+        values = compound, polarity, class_difference, subjective
+        yield texts[index], json.dumps([round(value, 4) for value in values]).encode()
 
 
 def by_classifier(texts: Sequence[str]) -> Iterator[tuple[int, float]]:
-    """By the index of each text, its probability of positive minus that of negative."""
+    """The index of each text with its probability of positive minus that of negative."""
     import torch
 
     from s2lct.builder.models.encoder import hidden_layers
@@ -117,7 +118,7 @@ def by_classifier(texts: Sequence[str]) -> Iterator[tuple[int, float]]:
     options = {"truncation": True, "max_length": MAX_PIECES}
     encoded: list[list[int]] = tokenizer(list(texts), **options)["input_ids"]
     for batch in same_lengths(range(len(texts)), list(map(len, encoded)), lambda _: TEXTS_AT_ONCE):
-        rows = [encoded[number] for number in batch]
+        rows = [encoded[index] for index in batch]
         ids = torch.tensor(rows + rows[-1:] * (TEXTS_AT_ONCE - len(rows)))
         mask = torch.ones_like(ids)
         with torch.inference_mode():
@@ -130,7 +131,7 @@ def by_classifier(texts: Sequence[str]) -> Iterator[tuple[int, float]]:
 def _classifier() -> tuple[Any, SentimentHead]:
     from s2lct.builder.models.encoder import installed_tokenizer
     from s2lct.builder.models.sentiment_head import CLASSES, head_path, load_head
-    from s2lct.builder.models.shipped import shipped
+    from s2lct.builder.models.shipped import verified_weights
 
     name = "embedded-3class"
-    return installed_tokenizer(), load_head(shipped(head_path(name)), CLASSES[name]).eval()
+    return installed_tokenizer(), load_head(verified_weights(head_path(name)), CLASSES[name]).eval()

@@ -18,27 +18,28 @@ CLASSES: dict[str, tuple[str, ...]] = {
     "embedded-3class": ("negative", "neutral", "positive"),
 }
 MAX_PIECES = 256
+"""The most word pieces of a text that the classifier reads."""
 FEATURES = 7 * 2 * 384  # hidden states x (mean, [CLS]) x width of MiniLM-L6
-HIDDEN = 128
+HIDDEN_WIDTH = 128
 DROPOUT = 0.1
 
 
 class SentimentHead(nn.Module):
-    """Classifies features of a text (`pooled`): standardises them, and has one hidden layer."""
+    """A classifier of features (`pooled`), which it standardises, with one hidden layer."""
 
     mean: torch.Tensor
     scale: torch.Tensor
 
-    def __init__(self, classes: int, dropout: float = 0.0) -> None:
+    def __init__(self, class_count: int, dropout: float = 0.0) -> None:
         super().__init__()
         self.register_buffer("mean", torch.zeros(FEATURES))
         self.register_buffer("scale", torch.ones(FEATURES))
         self.layers = nn.Sequential(
             nn.Dropout(dropout),
-            nn.Linear(FEATURES, HIDDEN),
+            nn.Linear(FEATURES, HIDDEN_WIDTH),
             nn.GELU(),
             nn.Dropout(dropout),
-            nn.Linear(HIDDEN, classes),
+            nn.Linear(HIDDEN_WIDTH, class_count),
         )
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
@@ -48,7 +49,12 @@ class SentimentHead(nn.Module):
 
 
 def pooled(states: Sequence[torch.Tensor], mask: torch.Tensor) -> torch.Tensor:
-    """A text's features: from each hidden layer the mean over its word pieces, and [CLS]."""
+    """The features of texts: the mean over word pieces and the state at [CLS] of each layer.
+
+    Args:
+        states: the hidden layers, each of shape (texts, pieces, width).
+        mask: 1 for each piece of a text, 0 for padding.
+    """
     weights = (mask / mask.sum(dim=1, keepdim=True)).to(states[0].dtype)[:, None]
     parts = [part for state in states for part in ((weights @ state)[:, 0], state[:, 0])]
     return torch.cat(parts, dim=1)

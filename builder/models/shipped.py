@@ -1,4 +1,4 @@
-"""Weights in this package and in that of MiniLM, whose checksums are verified before use."""
+"""Weights in this package and in MiniLM's, verified by their checksums before use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ENCODER_FILES = {
     "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
     "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
 }
-SHA256 = {
+WEIGHTS_SHA256 = {
     "masked_lm.safetensors": "dda2ddbcd6a32e9c433e405637d187819aa87f452612ee014c1cdcb553b65e06",
     "parser.safetensors": "bdd7b9a63f40d7342f6259c4a143816fbe9da7caadd357c3f30d4eecaf086df4",
     "sentiment_2class.safetensors": (
@@ -32,13 +32,13 @@ SHA256 = {
         "c6b5953b8c10f1204f50a6403387d08e7afd2bfb17ce44bf500676ef58543cd1"
     ),
 }
-"""Checksums of this package's weights by file name; retrained weights need a new one."""
+"""Checksums of this package's weights by file name; a retrained file needs a new checksum."""
 
 
 @cache
-def shipped(path: Path) -> Path:
-    """The path of a weights file of this package, once its checksum was verified."""
-    check_sha256(path, SHA256[path.name], "install s2lct again, from where you have it")
+def verified_weights(path: Path) -> Path:
+    """Verify the checksum of a weights file of this package, and return its path."""
+    check_sha256(path, WEIGHTS_SHA256[path.name], "install s2lct again, from where you have it")
     return path
 
 
@@ -81,5 +81,5 @@ def embedded_fingerprint(kind: Kind) -> str:
 
         folder = embedded_pipeline()
         return fingerprint_of({name: sha256_of(folder / name) for name in files_in(folder)})
-    weights = "parser.safetensors" if kind == "parser" else "masked_lm.safetensors"
-    return fingerprint_of([SHA256[weights], ENCODER_SHA256])
+    file_name = "parser.safetensors" if kind == "parser" else "masked_lm.safetensors"
+    return fingerprint_of([WEIGHTS_SHA256[file_name], ENCODER_SHA256])

