@@ -1,7 +1,7 @@
-"""Fine-tune a model on capabilities, and see what it learns and what it forgets.
+"""Fine-tune a model on capabilities, and compare its failures before and after.
 
-After S²LCT's Table 2: trained on one capability at a time (8:1:1, one epoch, batches of 16), scored
-on all of them before and after.
+After S²LCT's Table 2: the model is trained on one capability at a time (8:1:1, one epoch, batches
+of 16) and scored on all capabilities before and after.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from s2lct.suite.cases import Case, SuiteCases, families_of
 from s2lct.tables import Cell, Table
 
 FOLDS = 10
-"""One to test on, one held out for validation, the rest to train on: 8:1:1."""
+"""Folds of the cases: one to test on, one held out for validation, eight to train on."""
 MIN_FOLDS = 3
 MIN_FAMILIES_FOR_INTERVAL = 5
 TRAINING_FILE = "s2lct_training.json"
-"""In a trained model's folder: what training changed."""
+"""The name of the file with the figures of a `Training`, in the trained model's folder."""
 Booleans = npt.NDArray[np.bool_]
 
 
 class Split(NamedTuple):
-    """Cases to train on, to test on of the same capabilities, and to test on of others."""
+    """Cases to train on, cases of the same capabilities to test on, and cases of other ones."""
 
     train: list[Case]
     test: list[Case]
@@ -53,61 +53,66 @@ class Split(NamedTuple):
 
 
 def sentence_key(text: str) -> str:
-    """Equal for sentences that differ in spaces and capitals alone."""
+    """A key that is equal for sentences that differ only in spaces and capitals."""
     return " ".join(text.split()).casefold()
 
 
-def sentences_of(cases: Iterable[Case]) -> frozenset[str]:
-    """Keys of the corpus sentences in cases; where a case names none, of its text."""
+def sentence_keys(cases: Iterable[Case]) -> frozenset[str]:
+    """The keys of cases' corpus sentences; of a case that names none, the key of its text."""
     return frozenset(
         sentence_key(text) for case in cases for text in case.source_texts or (case.text,)
     )
 
 
-def split_of(cases: Sequence[Case], trained_on: Collection[str]) -> Split:
+def split_cases(cases: Sequence[Case], trained_on: Collection[str]) -> Split:
     """Split a suite's cases so that no corpus sentence is both trained on and tested on.
 
-    Cases are grouped by their sentence; where they have several, by the one in most cases. Left out
-    are cases to train on that share another sentence with the test, and cases of other capabilities
-    that share one with training.
+    Cases are grouped by their corpus sentence; a case with several sentences is grouped by the one
+    that most cases have. Two kinds of cases are left out: those to train on that share another
+    sentence with the test, and those of other capabilities that share a sentence with training.
 
     Raises:
-        AnalysisError: too few cases share no sentence.
+        AnalysisError: there are too few cases with different sentences.
     """
     from sklearn.model_selection import StratifiedGroupKFold
 
     chosen = [case for case in cases if case.capability in trained_on]
-    sentences = {
-        seed_id: sentences_of(case for case in chosen if case.seed_id == seed_id)
+    keys_of_seed = {
+        seed_id: sentence_keys(case for case in chosen if case.seed_id == seed_id)
         for seed_id in {case.seed_id for case in chosen}
     }
-    uses = Counter(key for case in chosen for key in sentences[case.seed_id])
-    groups = [min(sentences[case.seed_id], key=lambda key: (-uses[key], key)) for case in chosen]
+    case_counts = Counter(key for case in chosen for key in keys_of_seed[case.seed_id])
+    groups = [
+        min(keys_of_seed[case.seed_id], key=lambda key: (-case_counts[key], key)) for case in chosen
+    ]
     labels = np.array([case.label for case in chosen])
-    count = min(FOLDS, len(set(groups)), Counter(labels.tolist()).most_common(1)[0][1])
-    if count < MIN_FOLDS:
+    n_folds = min(FOLDS, len(set(groups)), Counter(labels.tolist()).most_common(1)[0][1])
+    if n_folds < MIN_FOLDS:
         raise AnalysisError(
-            f"{len(sentences)} seeds of {len(set(groups))} sentences: too few to train and test on",
+            f"{len(keys_of_seed)} seeds of {len(set(groups))} sentences: too few to train and test "
+            "on",
             hint="build a suite with more seeds, or train on more capabilities",
         )
-    folds = StratifiedGroupKFold(count, shuffle=True, random_state=0)
+    folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a label with fewer cases than folds is in fewer
-        tested, *parts = (set(part.tolist()) for _, part in folds.split(labels, labels, groups))
-    held_out = tested | min(parts, key=len)
-    test = [chosen[number] for number in sorted(tested)]
+        warnings.simplefilter("ignore")  # a label may have fewer cases than there are folds
+        tested, *other_folds = (
+            set(fold.tolist()) for _, fold in folds.split(labels, labels, groups)
+        )
+    held_out = tested | min(other_folds, key=len)
+    test = [chosen[index] for index in sorted(tested)]
     train = _without_sentences_of(
-        test, [case for number, case in enumerate(chosen) if number not in held_out]
+        test, [case for index, case in enumerate(chosen) if index not in held_out]
     )
     others = [case for case in cases if case.capability not in trained_on]
     return Split(train, test, _without_sentences_of(train, others))
 
 
 def _without_sentences_of(excluded: Sequence[Case], cases: Sequence[Case]) -> list[Case]:
-    """Whole families of cases, without those that share a sentence with the excluded cases."""
-    sentences = sentences_of(excluded)
-    out = {case.seed_id for case in cases if sentences_of([case]) & sentences}
-    return [case for case in cases if case.seed_id not in out]
+    """Drop each family of cases of which one shares a sentence with the excluded cases."""
+    excluded_keys = sentence_keys(excluded)
+    dropped_seeds = {case.seed_id for case in cases if sentence_keys([case]) & excluded_keys}
+    return [case for case in cases if case.seed_id not in dropped_seeds]
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,8 @@ class Accuracy:
 class Change:
     """Failures on the same cases before and after training.
 
-    ``change`` is the failure rate after less before, ``ci`` its 95 % interval (by families).
+    ``change`` is the failure rate after training minus the rate before, in [-1, 1]. ``ci`` is its
+    95 % bootstrap interval, which resamples families. All other figures are counts.
     """
 
     cases: int
@@ -137,16 +143,17 @@ class Change:
 
     @property
     def is_significant(self) -> bool:
-        """Whether the interval excludes 0; never where families are too few for an interval."""
+        """Whether the interval excludes 0; never true with too few families for an interval."""
         return self.families >= MIN_FAMILIES_FOR_INTERVAL and (self.ci[0] > 0 or self.ci[1] < 0)
 
 
 @dataclass(frozen=True)
 class Training:
-    """What a training on capabilities changed, by capability and on the corpus.
+    """The changes by a training on capabilities: by capability, and on the corpus.
 
-    ``problem`` says why there was no training, if so. The model learnt ``train`` cases; it has no
-    class for the label of ``not_learnt`` others.
+    If there was no training, ``problem`` is the reason. ``train`` is the number of cases that the
+    model was trained on. ``not_learnt`` is the number of cases that were left out of the training
+    because the model has no class for their label.
     """
 
     name: str
@@ -163,7 +170,7 @@ _TRAINING = TypeAdapter(Training)
 
 @dataclass(frozen=True, repr=False)
 class RetrainingMatrix(Result):
-    """What ``s2lct retrain`` writes: a row for each training, a column for each capability."""
+    """The content of the file that ``s2lct retrain`` writes: all trainings and their settings."""
 
     model: str
     model_fingerprint: str
@@ -176,7 +183,7 @@ class RetrainingMatrix(Result):
     trainings: tuple[Training, ...]
 
     def table(self) -> Table:
-        """Failures before and after training; significant changes are bold."""
+        """A row of failures before and after for each training; significant changes are bold."""
         words = capability_words(self.capabilities)
         rows: list[list[str | Cell]] = []
         for training in self.trainings:
@@ -203,7 +210,8 @@ class RetrainingMatrix(Result):
 class Retrainer:
     """Trains a model on capabilities of a suite, each time from the same weights.
 
-    Accuracy is measured on the corpus, if there is one. Trained models are saved to ``save_to``.
+    If there is a corpus, accuracy is measured on it. If there is a folder ``save_to``, trained
+    models are saved there.
     """
 
     model: LabelledClassifier
@@ -213,9 +221,9 @@ class Retrainer:
     save_to: Path | None = None
 
     def matrix(self, trainings: Mapping[str, Sequence[str]]) -> RetrainingMatrix:
-        """Train on the capabilities of each named training.
+        """Run trainings, given as capabilities by the training's name.
 
-        A warning names each training that is impossible, and why, unless it is the only one.
+        An impossible training gives a warning with the reason, unless it is the only one.
 
         Raises:
             AnalysisError: the model cannot be trained, or the only training is impossible.
@@ -248,12 +256,12 @@ class Retrainer:
         """Train on capabilities and test, or return the cached result of the same training.
 
         Raises:
-            AnalysisError: too few cases, or none that the model can learn.
+            AnalysisError: there are too few cases, or none that the model can learn.
         """
-        inputs = self._inputs(trained_on)
+        inputs = self._inputs_fingerprint(trained_on)
         if self.save_to is None:
-            make = partial(self._train, name, trained_on)
-            return cached_result(self.model.classifier.fingerprint, inputs, _TRAINING, make)
+            compute = partial(self._train, name, trained_on)
+            return cached_result(self.model.classifier.fingerprint, inputs, _TRAINING, compute)
         folder = self.save_to / f"{name}-{inputs[:8]}"
         if folder.exists():
             return _TRAINING.validate_json((folder / TRAINING_FILE).read_bytes())
@@ -261,43 +269,46 @@ class Retrainer:
 
     def _train(self, name: str, trained_on: Sequence[str], folder: Path | None = None) -> Training:
         cases = self.suite.cases
-        split = split_of(cases, trained_on)
-        learnable = self.model.rule.meanings
+        split = split_cases(cases, trained_on)
+        learnable_labels = self.model.rule.meanings
         examples = [Example(case.text, case.label) for case in split.train]
-        learnt = [example for example in examples if example.label in learnable]
-        if not learnt:
+        learnable = [example for example in examples if example.label in learnable_labels]
+        if not learnable:
             raise AnalysisError(
                 f"{name}: none of {len(examples)} training cases has a label that "
                 f"{self.model.classifier.name} has a class for (no neutral class)",
                 hint="train on another capability, or a model with three classes",
             )
-        trained = fine_tuned(self.model, learnt, self.options)
-        failed_before, right_before = self._outcomes_before
-        failed_after, right_after = self._outcomes(trained)
-        tested = {case.id for case in (*split.test, *split.others)}
+        trained = fine_tuned(self.model, learnable, self.options)
+        failed_before, correct_before = self._outcomes_before
+        failed_after, correct_after = self._outcomes(trained)
+        tested_ids = {case.id for case in (*split.test, *split.others)}
         families = families_of(cases)
         changes: dict[str, Change] = {}
         for capability in self.suite.capabilities:
-            numbers = [
-                number
-                for number, case in enumerate(cases)
-                if case.capability == capability and case.id in tested
+            indices = [
+                index
+                for index, case in enumerate(cases)
+                if case.capability == capability and case.id in tested_ids
             ]
-            if numbers:
-                outcomes = failed_before[numbers], failed_after[numbers]
-                changes[capability] = change_of(families[numbers].tolist(), *outcomes)
-        seen = sentences_of(split.train)
-        unseen = np.array(
-            [sentence_key(sentence.text) not in seen for sentence in self._test_sentences], bool
+            if indices:
+                outcomes = failed_before[indices], failed_after[indices]
+                changes[capability] = change_of(families[indices].tolist(), *outcomes)
+        trained_keys = sentence_keys(split.train)
+        is_unseen = np.array(
+            [sentence_key(sentence.text) not in trained_keys for sentence in self._test_sentences],
+            bool,
         )
-        accuracies = (float(right[unseen].mean()) for right in (right_before, right_after))
+        accuracies = (
+            float(correct[is_unseen].mean()) for correct in (correct_before, correct_after)
+        )
         training = Training(
             name=name,
             trained_on=tuple(trained_on),
-            train=len(learnt),
-            not_learnt=len(examples) - len(learnt),
+            train=len(learnable),
+            not_learnt=len(examples) - len(learnable),
             changes=changes,
-            corpus=Accuracy(int(unseen.sum()), *accuracies) if unseen.any() else None,
+            corpus=Accuracy(int(is_unseen.sum()), *accuracies) if is_unseen.any() else None,
         )
         if folder is not None:
             network = network_of(trained)
@@ -307,8 +318,8 @@ class Retrainer:
                 write_bytes(partial_folder / TRAINING_FILE, _TRAINING.dump_json(training))
         return training
 
-    def _inputs(self, trained_on: Sequence[str]) -> str:
-        """A fingerprint of all that decides a training."""
+    def _inputs_fingerprint(self, trained_on: Sequence[str]) -> str:
+        """A fingerprint of everything that the result of a training depends on."""
         cases = [
             [case.id, case.text, case.label, sorted(case.passes), case.sources, case.source_texts]
             for case in self.suite.cases
@@ -331,18 +342,19 @@ class Retrainer:
     def _outcomes(self, model: LabelledClassifier) -> tuple[Booleans, Booleans]:
         """Whether each case fails, and whether each test sentence is classified correctly.
 
-        A sentence's label has to be the likeliest of those that the model has a class for.
+        A sentence is classified correctly if its label is the likeliest among those that the model
+        has a class for.
         """
         cases, sentences = self.suite.cases, self._test_sentences
         labels = model.labels([case.text for case in cases]).tolist()
         failed = [label not in case.passes for case, label in zip(cases, labels, strict=True)]
         likeliest = model.likeliest_labels([sentence.text for sentence in sentences])
-        right = likeliest == [LABELS.index(sentence.label) for sentence in sentences]
-        return np.array(failed, dtype=bool), np.array(right, dtype=bool)
+        correct = likeliest == [LABELS.index(sentence.label) for sentence in sentences]
+        return np.array(failed, dtype=bool), np.array(correct, dtype=bool)
 
 
 def change_of(families: Sequence[int], before: Booleans, after: Booleans) -> Change:
-    """The change on cases, at least one, by each case's family and whether it failed."""
+    """The change on at least one case, from its family and whether it failed before and after."""
     change, ci = mean_and_interval(families, after.astype(np.float64) - before, seed=0)
     return Change(
         cases=len(families),

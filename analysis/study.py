@@ -1,8 +1,8 @@
-"""Whether people agree with a suite: blind forms for annotators, and what their answers say.
+"""A study of whether annotators agree with a suite: write blind forms, evaluate the annotations.
 
-After S²LCT, RQ1 and RQ2: three sets of 50 seeds and 50 of their expansions, rated from 1 to 5 for
-sentiment and for relevance to the capability. The paper leaves two things open. How a case's mean
-rating becomes a label: see `label_of`. How relevance becomes a share: here 1 is 0 and 5 is 1.
+After S²LCT, RQ1 and RQ2: three sets of 50 seeds and 50 of their expansions are rated from 1 to 5
+for sentiment and for relevance to the capability. The paper leaves two points open. A case's mean
+rating becomes a label by `label_of_rating`. A relevance from 1 to 5 becomes a share from 0 to 1.
 """
 
 from __future__ import annotations
@@ -34,10 +34,12 @@ from s2lct.tables import Table
 KEY_FILE = "key.json"
 RATINGS = (1, 2, 3, 4, 5)
 HIGHEST_NEGATIVE_MEAN, HIGHEST_NEUTRAL_MEAN = 2.6, 3.4
+"""Highest mean ratings of sentiment that become the labels negative and neutral."""
 HIGHEST_IRRELEVANT_RATING = 2
 
 
 def _answers(*meanings: str) -> dict[str, str]:
+    """The meaning of each rating, from 1 to 5, by the rating as a string."""
     return dict(zip(map(str, RATINGS), meanings, strict=True))
 
 
@@ -61,14 +63,17 @@ INTRODUCTION = (
     "Some texts resemble others; judge each by itself."
 )
 Estimate = tuple[float, tuple[float, float]]
-"""A mean and its 95 % bootstrap interval of families."""
+"""A mean and its 95 % bootstrap interval, which resamples families."""
 Ratings = Mapping[str, Sequence[int]]
-"""The ratings of each item that has any."""
+"""The ratings of each rated item, by the item's id."""
 
 
 @dataclass(frozen=True, repr=False)
 class Key(ShortRepr):
-    """What annotators must not see: the case behind each item ``STUDY-SET-PLACE`` of the forms."""
+    """The case behind each item of the forms, which annotators must not see.
+
+    Item ids have the form ``STUDY-SET-POSITION``, as in ``1a2b3c4d-2-007``.
+    """
 
     study: str
     suite: str
@@ -79,37 +84,41 @@ class Key(ShortRepr):
 _KEY = TypeAdapter(Key)
 
 
-def draw(suite: SuiteCases, *, sets: int = 3, seeds: int = 50, seed: int = 0) -> Key:
-    """Draw so many forms (``sets``), each of so many seeds and an expansion of each.
+def draw_study(
+    suite: SuiteCases, *, n_sets: int = 3, n_seeds: int = 50, random_seed: int = 0
+) -> Key:
+    """Draw the cases of ``n_sets`` forms, each of ``n_seeds`` seeds and an expansion of each seed.
 
     Capabilities take turns, so that all have the same share as long as their seeds last. No seed is
-    in two sets. The order of the suite's cases changes nothing.
+    in two sets. The order of the suite's cases does not matter.
 
     Raises:
         AnalysisError: the suite has too few seeds with expansions.
     """
-    pairs = _seeds_with_expansion(suite.cases, seed)
-    if len(pairs) < sets * seeds:
+    pairs = _seeds_with_expansion(suite.cases, random_seed)
+    if len(pairs) < n_sets * n_seeds:
         raise AnalysisError(
-            f"suite {suite.name}: {len(pairs)} of its seeds have expansions, {sets} sets of "
-            f"{seeds} need {sets * seeds}",
-            hint=f"--sets {sets} --seeds {max(1, len(pairs) // sets)}, or build a larger suite",
+            f"suite {suite.name}: {len(pairs)} of its seeds have expansions, {n_sets} sets of "
+            f"{n_seeds} need {n_sets * n_seeds}",
+            hint=f"--sets {n_sets} --seeds {max(1, len(pairs) // n_sets)}, or build a larger suite",
         )
-    # Dealt out capability by capability, so each set has its share of each.
-    dealt = sorted(pairs[: sets * seeds], key=lambda pair: pair[0].capability)
-    forms = [_form_order(dealt[number::sets], seed, number) for number in range(sets)]
-    study = fingerprint_of([[case.id for case in cases] for cases in forms])[:8]
+    # Dealt to the sets capability by capability, so that each set has its share of each.
+    by_capability = sorted(pairs[: n_sets * n_seeds], key=lambda pair: pair[0].capability)
+    sets = [
+        _form_order(by_capability[index::n_sets], random_seed, index) for index in range(n_sets)
+    ]
+    study_id = fingerprint_of([[case.id for case in cases] for cases in sets])[:8]
     items = {
-        f"{study}-{number}-{place:03}": case
-        for number, cases in enumerate(forms, 1)
-        for place, case in enumerate(cases, 1)
+        f"{study_id}-{set_number}-{position:03}": case
+        for set_number, cases in enumerate(sets, 1)
+        for position, case in enumerate(cases, 1)
     }
-    return Key(study, suite.name, suite.fingerprint, items)
+    return Key(study_id, suite.name, suite.fingerprint, items)
 
 
-def _seeds_with_expansion(cases: Sequence[Case], seed: int) -> list[tuple[Case, Case]]:
-    """Seeds with a random expansion of theirs, in random order, capabilities taking turns."""
-    shuffled = sorted(cases, key=lambda case: shuffle_key(seed, "study", case.id))
+def _seeds_with_expansion(cases: Sequence[Case], random_seed: int) -> list[tuple[Case, Case]]:
+    """Pairs of a seed and a random expansion of it, in random order; capabilities take turns."""
+    shuffled = sorted(cases, key=lambda case: shuffle_key(random_seed, "study", case.id))
     expansions: dict[str, Case] = {}
     for case in shuffled:
         if case.kind == "expansion":
@@ -118,36 +127,39 @@ def _seeds_with_expansion(cases: Sequence[Case], seed: int) -> list[tuple[Case, 
     for case in shuffled:
         if case.kind == "seed" and case.id in expansions:
             pairs[case.capability].append((case, expansions[case.id]))
-    order = sorted(pairs, key=lambda name: shuffle_key(seed, "study", name))
-    turns = itertools.zip_longest(*(pairs[name] for name in order))
+    names = sorted(pairs, key=lambda name: shuffle_key(random_seed, "study", name))
+    turns = itertools.zip_longest(*(pairs[name] for name in names))
     return [pair for turn in turns for pair in turn if pair is not None]
 
 
-def _form_order(pairs: Sequence[tuple[Case, Case]], seed: int, number: int) -> list[Case]:
-    """A form's cases: a random one of each pair in its first half, the others in its second."""
-    rng = rng_for(seed, "study", "form", str(number))
-    turned = [pair if rng.random() < 0.5 else pair[::-1] for pair in pairs]
-    halves = [[pair[half] for pair in turned] for half in (0, 1)]
+def _form_order(
+    pairs: Sequence[tuple[Case, Case]], random_seed: int, form_index: int
+) -> list[Case]:
+    """Order a form's cases: a random case of each pair is in the first half, its partner later."""
+    rng = rng_for(random_seed, "study", "form", str(form_index))
+    shuffled_pairs = [pair if rng.random() < 0.5 else pair[::-1] for pair in pairs]
+    halves = [[pair[half] for pair in shuffled_pairs] for half in (0, 1)]
     return [case for half in halves for case in rng.sample(half, len(half))]
 
 
 def forms_of(key: Key) -> dict[str, Form]:
-    """The form of each set, by the name of its files.
+    """The form of each set, by the name of its files without suffix, such as ``set-1``.
 
     Titles and descriptions of capabilities come from the suite's folder, else from the shipped
     capabilities.
     """
-    about = {shipped.id: (shipped.title, shipped.raters or "") for shipped in load_capabilities()}
+    titles_and_descriptions = {
+        shipped.id: (shipped.title, shipped.raters or "") for shipped in load_capabilities()
+    }
     if Path(key.suite).is_dir():
         for capability in read_description(Path(key.suite))["capabilities"]:
-            _, shipped_description = about.get(capability["id"], ("", ""))
+            _, shipped_description = titles_and_descriptions.get(capability["id"], ("", ""))
             description = capability.get("raters") or shipped_description
-            about[capability["id"]] = capability["title"], description
+            titles_and_descriptions[capability["id"]] = capability["title"], description
     sets: dict[str, list[Item]] = defaultdict(list)
     for id, case in key.items.items():
-        sets[id.split("-")[1]].append(
-            Item(id, case.text, *about.get(case.capability, (case.capability, "")))
-        )
+        title, description = titles_and_descriptions.get(case.capability, (case.capability, ""))
+        sets[id.split("-")[1]].append(Item(id, case.text, title, description))
     return {
         f"set-{number}": Form(
             f"study-{key.study}-set-{number}",
@@ -161,11 +173,11 @@ def forms_of(key: Key) -> dict[str, Form]:
 
 
 def write_study(key: Key, folder: Path) -> list[Path]:
-    """Write each form as a page and as a table, and the key; returns the paths, the key's last.
+    """Write each form as HTML and CSV, and the key; return the paths, with the key's path last.
 
     Raises:
         AnalysisError: the folder holds the key of another study.
-        OutputError: it is a file.
+        OutputError: the folder is a file.
     """
     check_output_folder(folder, "--out")
     if (folder / KEY_FILE).exists() and read_key(folder / KEY_FILE) != key:
@@ -183,24 +195,32 @@ def read_key(path: Path) -> Key:
     """Read the key that `write_study` wrote.
 
     Raises:
-        AnalysisError: there is none, or it is broken.
+        AnalysisError: there is no such file, or it holds no key.
     """
     try:
         return _KEY.validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
-        why = error.strerror if isinstance(error, OSError) else error.errors()[0]["msg"]
+        reason = error.strerror if isinstance(error, OSError) else error.errors()[0]["msg"]
         raise AnalysisError(
-            f"--key {path}: {why}", hint=f"name the {KEY_FILE} that `s2lct study export` wrote"
+            f"--key {path}: {reason}", hint=f"name the {KEY_FILE} that `s2lct study export` wrote"
         ) from error
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far annotators agree with the suite, and with each other, about some cases.
+    """Annotators' agreement with the suite, and with each other, about a group of cases.
 
-    ``rated`` cases have a rating of sentiment. ``label_consistency`` is the share of them whose
-    mean rating is a label that passes (equation 1 counts the others), ``relevance`` the mean
-    relevance in [0, 1] (equation 2); the alphas are Krippendorff's. None is what is undefined.
+    Undefined figures are None.
+
+    Attributes:
+        cases: the number of cases.
+        rated: the number of cases with a rating of sentiment.
+        ratings: the number of ratings of sentiment.
+        label_consistency: the share of rated cases whose mean rating becomes a label that passes
+            (equation 1 counts the others).
+        relevance: the mean relevance in [0, 1] (equation 2).
+        alpha_sentiment: Krippendorff's alpha of the ratings of sentiment.
+        alpha_relevance: Krippendorff's alpha of the ratings of relevance.
     """
 
     cases: int
@@ -214,10 +234,10 @@ class Agreement:
 
 @dataclass(frozen=True, repr=False)
 class StudyResult(Result):
-    """Agreement about seeds, expansions and all, then about each capability.
+    """Agreement by group of cases: seeds, expansions, all, then each capability.
 
-    ``missing`` counts the ratings left out on the forms handed in; ``disputed`` are the ids of
-    cases about which no majority of annotators agrees with the suite.
+    ``missing`` is the number of ratings that annotators left out. ``disputed`` has the ids of the
+    cases on which no majority of annotators agrees with the suite.
     """
 
     study: str
@@ -258,19 +278,19 @@ class StudyResult(Result):
         )
 
 
-def evaluate(annotations: Sequence[Annotation], key: Key) -> StudyResult:
-    """Compare annotators' answers with the suite and with each other.
+def evaluate_annotations(annotations: Sequence[Annotation], key: Key) -> StudyResult:
+    """Compare annotations with the suite and with each other.
 
     Raises:
-        AnalysisError: nobody rated anything.
+        AnalysisError: there is no rating.
     """
     ratings: dict[str, dict[str, list[int]]] = {question.name: {} for question in QUESTIONS}
     for annotation in annotations:
         for name, rating in annotation.answers.items():
             ratings[name].setdefault(annotation.item, []).append(int(rating))
     sentiments, relevances = ratings[SENTIMENT.name], ratings[RELEVANCE.name]
-    rated = sentiments.keys() | relevances.keys()
-    cases = {id: case for id, case in key.items.items() if id in rated}
+    rated_ids = sentiments.keys() | relevances.keys()
+    cases = {id: case for id, case in key.items.items() if id in rated_ids}
     if not cases:
         raise AnalysisError(
             "the files hold no rating", hint="have the forms filled in, then import them"
@@ -300,6 +320,7 @@ def evaluate(annotations: Sequence[Annotation], key: Key) -> StudyResult:
 
 
 def _agreement(cases: Mapping[str, Case], sentiments: Ratings, relevances: Ratings) -> Agreement:
+    """The agreement about cases, given by item id, from the ratings of all items."""
     sentiments, relevances = (
         {id: ratings[id] for id in cases if id in ratings} for ratings in (sentiments, relevances)
     )
@@ -310,48 +331,54 @@ def _agreement(cases: Mapping[str, Case], sentiments: Ratings, relevances: Ratin
         families = families_of([cases[id] for id in values]).tolist()
         return mean_and_interval(families, list(values.values()), seed=0)
 
-    lowest, *_, highest = RATINGS
+    lowest_rating, *_, highest_rating = RATINGS
     return Agreement(
         cases=len(cases),
         rated=len(sentiments),
         ratings=sum(map(len, sentiments.values())),
         label_consistency=estimate(
-            {id: label_of(fmean(r)) in cases[id].passes for id, r in sentiments.items()}
+            {id: label_of_rating(fmean(r)) in cases[id].passes for id, r in sentiments.items()}
         ),
         relevance=estimate(
-            {id: (fmean(r) - lowest) / (highest - lowest) for id, r in relevances.items()}
+            {
+                id: (fmean(r) - lowest_rating) / (highest_rating - lowest_rating)
+                for id, r in relevances.items()
+            }
         ),
-        alpha_sentiment=alpha_of(sentiments),
-        alpha_relevance=alpha_of(relevances),
+        alpha_sentiment=krippendorff_alpha(sentiments),
+        alpha_relevance=krippendorff_alpha(relevances),
     )
 
 
-def label_of(sentiment: float) -> int:
-    """The label that a rating of sentiment, or a mean of ratings, stands for.
+def label_of_rating(sentiment: float) -> int:
+    """The label for a rating of sentiment or a mean of ratings, from 1 to 5.
 
-    Means are cut where the paper cuts SST's scores: at 0.4 and 0.6 of the scale.
+    The bounds are those that the paper uses for SST's scores: 0.4 and 0.6 of the scale.
     """
     if sentiment <= HIGHEST_NEGATIVE_MEAN:
         return NEGATIVE
     return NEUTRAL if sentiment <= HIGHEST_NEUTRAL_MEAN else POSITIVE
 
 
-def alpha_of(ratings: Ratings) -> float | None:
-    """Krippendorff's ordinal alpha; None unless items with two ratings have different ones."""
+def krippendorff_alpha(ratings: Ratings) -> float | None:
+    """Krippendorff's ordinal alpha of the items with two or more ratings.
+
+    None if these items have fewer than two different ratings among them all.
+    """
     import krippendorff
 
-    items = [item for item in ratings.values() if len(item) > 1]
-    if len({rating for item in items for rating in item}) < 2:
+    ratings_of_items = [item for item in ratings.values() if len(item) > 1]
+    if len({rating for item in ratings_of_items for rating in item}) < 2:
         return None
-    counts = np.array([[item.count(rating) for rating in RATINGS] for item in items])
+    counts = np.array([[item.count(rating) for rating in RATINGS] for item in ratings_of_items])
     return float(krippendorff.alpha(value_counts=counts, level_of_measurement="ordinal"))
 
 
 def _is_disputed(case: Case, sentiments: Sequence[int], relevances: Sequence[int]) -> bool:
-    """Whether at most half of a case's annotators agree on its label, or on its relevance.
+    """Whether at most half of a case's annotators agree with its label, or find it relevant.
 
-    HateCheck's rule (Röttger et al. 2021).
+    This is HateCheck's rule (Röttger et al. 2021).
     """
-    labels = [label_of(rating) in case.passes for rating in sentiments]
-    relevant = [rating > HIGHEST_IRRELEVANT_RATING for rating in relevances]
-    return any(votes and sum(votes) <= len(votes) / 2 for votes in (labels, relevant))
+    agrees = [label_of_rating(rating) in case.passes for rating in sentiments]
+    is_relevant = [rating > HIGHEST_IRRELEVANT_RATING for rating in relevances]
+    return any(votes and sum(votes) <= len(votes) / 2 for votes in (agrees, is_relevant))

@@ -23,8 +23,8 @@ from s2lct.analysis.retrain import (
     Training,
     change_of,
     sentence_key,
-    sentences_of,
-    split_of,
+    sentence_keys,
+    split_cases,
 )
 from s2lct.analysis.training import Example, TrainOptions, loss_for
 from s2lct.builder.corpus.collect import Corpus
@@ -88,14 +88,14 @@ SUITE = made_up_suite()
 
 @pytest.mark.parametrize("trained_on", [("LC9",), ("LC10",), ("LC9", "LC10")])
 def test_no_sentence_is_on_both_sides(trained_on: tuple[str, ...]) -> None:
-    split = split_of(SUITE.cases, trained_on)
-    seen = sentences_of(split.train)
-    assert not seen & sentences_of((*split.test, *split.others))
+    split = split_cases(SUITE.cases, trained_on)
+    seen = sentence_keys(split.train)
+    assert not seen & sentence_keys((*split.test, *split.others))
     assert {row.capability for row in (*split.train, *split.test)} == set(trained_on)
     assert not {row.capability for row in split.others} & set(trained_on)
     # Whatever shares no sentence is tested on.
     for row in SUITE.cases:
-        if row.capability not in trained_on and not sentences_of([row]) & seen:
+        if row.capability not in trained_on and not sentence_keys([row]) & seen:
             assert row in split.others
     families = Counter((row.seed_id, n) for n, part in enumerate(split) for row in part)
     assert len({family for family, _ in families}) == len(families)
@@ -107,7 +107,7 @@ def test_too_few_sentences_and_models_without_weights_are_refused() -> None:
         Retrainer(LabelledClassifier.load("vader"), SUITE, None, OPTIONS).matrix({"LC9": ["LC9"]})
     rows = [case(f"f{n}", "LC5", f"case {n}", 1, ["the same"]) for n in range(9)]
     with pytest.raises(AnalysisError, match="9 seeds"):
-        split_of(rows, ["LC5"])
+        split_cases(rows, ["LC5"])
 
 
 def tiny(classes: Sequence[str] = THREE, seed: int = 0) -> Network:
@@ -147,7 +147,7 @@ def test_a_capability_is_learnt_and_forgetting_is_measured(tmp_path: Path) -> No
     # The saved model predicts the same, and is scored like any other.
     (folder,) = tmp_path.iterdir()
     saved = LabelledClassifier.load(str(folder))
-    split = split_of(SUITE.cases, ["LC9"])
+    split = split_cases(SUITE.cases, ["LC9"])
     for name, of in training.changes.items():
         tested = [case for case in (*split.test, *split.others) if case.capability == name]
         for scored, count in ((model, of.failures_before), (saved, of.failures_after)):
@@ -156,7 +156,7 @@ def test_a_capability_is_learnt_and_forgetting_is_measured(tmp_path: Path) -> No
             assert passes.count(False) == count
     # Accuracy on the corpus's own test split, counted again.
     test = [one for one in corpus.sentences if one.split == "test"]
-    unseen = [one for one in test if sentence_key(one.text) not in sentences_of(split.train)]
+    unseen = [one for one in test if sentence_key(one.text) not in sentence_keys(split.train)]
     assert training.corpus is not None
     assert training.corpus.sentences == len(unseen)
     for scored, accuracy in ((model, training.corpus.before), (saved, training.corpus.after)):
@@ -238,7 +238,7 @@ def test_binary_models_leave_out_neutral_cases() -> None:
     judge = LabelledClassifier.from_classifier(tiny(("negative", "positive")))
     retrainer = Retrainer(judge, suite, made_up_corpus(), TrainOptions(epochs=0.1))
     training = retrainer.train("LC5+LC9", ["LC5", "LC9"])
-    split = split_of(suite.cases, ["LC5", "LC9"])
+    split = split_cases(suite.cases, ["LC5", "LC9"])
     assert 0 < sum(row.label == 1 for row in split.train) == training.not_learnt
     assert training.train == len(split.train) - training.not_learnt
     with pytest.raises(AnalysisError):

@@ -18,10 +18,10 @@ from typer.testing import CliRunner
 
 from s2lct.analysis.study import (
     Key,
-    alpha_of,
-    draw,
-    evaluate,
+    draw_study,
+    evaluate_annotations,
     forms_of,
+    krippendorff_alpha,
     read_key,
 )
 from s2lct.builder.capabilities.files import load_capabilities
@@ -54,7 +54,7 @@ def made_up_suite(
 
 
 def drawn(seed: int = 0) -> Key:
-    return draw(made_up_suite(), sets=2, seeds=6, seed=seed)
+    return draw_study(made_up_suite(), n_sets=2, n_seeds=6, random_seed=seed)
 
 
 def sets_of(study: Key) -> list[list[Case]]:
@@ -63,7 +63,7 @@ def sets_of(study: Key) -> list[list[Case]]:
 
 
 def test_seeds_and_their_expansions_are_drawn_once_and_stand_far_apart() -> None:
-    study = draw(made_up_suite(seeds=60))
+    study = draw_study(made_up_suite(seeds=60))
     assert [len(items) for items in sets_of(study)] == [100, 100, 100]
     assert len({case.id for case in study.items.values()}) == 300
     for items in sets_of(study):
@@ -80,7 +80,7 @@ def test_seeds_and_their_expansions_are_drawn_once_and_stand_far_apart() -> None
         assert all(early < 50 <= late for early, late in places.values())
         assert min(first["seed"], first["expansion"]) > 10
     with pytest.raises(AnalysisError) as error:
-        draw(made_up_suite(seeds=10), sets=3, seeds=11)
+        draw_study(made_up_suite(seeds=10), n_sets=3, n_seeds=11)
     assert "--sets 3 --seeds 10" in error.value.hint
 
 
@@ -116,9 +116,9 @@ ANSWERS = st.dictionaries(
 def test_figures_are_those_of_the_formulas(answers: list[Annotation]) -> None:
     if not any(one.answers for one in answers):
         with pytest.raises(AnalysisError):
-            evaluate(answers, KEY)
+            evaluate_annotations(answers, KEY)
         return
-    for group, agreement in evaluate(answers, KEY).groups.items():
+    for group, agreement in evaluate_annotations(answers, KEY).groups.items():
         ratings: dict[str, dict[str, list[int]]] = {"sentiment": {}, "relevance": {}}
         for one in answers:
             item = KEY.items[one.item]
@@ -154,8 +154,8 @@ def test_krippendorffs_own_example() -> None:
         str(number): [int(rating) for rating in unit if rating != "."]
         for number, unit in enumerate(units)
     }
-    assert alpha_of(ratings) == pytest.approx(0.815, abs=0.0005)
-    assert alpha_of({}) is None
+    assert krippendorff_alpha(ratings) == pytest.approx(0.815, abs=0.0005)
+    assert krippendorff_alpha({}) is None
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_a_case_is_disputed_unless_a_majority_agrees(
         answer(str(number), name, relevance, sentiment)
         for number, (sentiment, relevance) in enumerate(zip(sentiments, relevances, strict=True))
     ]
-    disputed = evaluate(answers, KEY).disputed
+    disputed = evaluate_annotations(answers, KEY).disputed
     assert disputed == ((KEY.items[name].id,) if expected else ())
 
 

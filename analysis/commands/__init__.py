@@ -1,5 +1,5 @@
-"""What is done inside models and to suites: a function a command.
+"""Commands that look inside models or judge suites: one function for each command.
 
-Each takes its command's options by name and returns what the command shows. Importing them pulls
-no model library.
+Each function takes its command's options by name and returns the result that the command shows.
+Importing these modules imports no model library.
 """

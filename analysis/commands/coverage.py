@@ -1,4 +1,4 @@
-"""How much of a model suites exercise, and which of its words and pairs of words matter."""
+"""Commands that measure suites' coverage of a model, and learn a model's masks for MNCOVER."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ def coverage(
     )
     from s2lct.analysis.coverage.wimask import Masks
 
-    names = [name.strip() for name in metric.split(",") if name.strip()]
-    bounds, held_out = read_reference(reference, reference_cases, seed)
+    criterion_names = [name.strip() for name in metric.split(",") if name.strip()]
+    reference_texts, held_out = read_reference(reference, reference_cases, seed)
     texts = texts_by_suite(suites) | held_out
-    most = cases or min(len(set(of_suite)) for of_suite in texts.values())
+    n_cases = cases or min(len(set(suite_texts)) for suite_texts in texts.values())
     encoder = load_encoder(model, device=device)
-    learned = Masks.load(masks, encoder) if masks else None
-    criteria = build_criteria(names, encoder, bounds, masks=learned)
-    drawn = {name: random_texts(of_suite, most, seed) for name, of_suite in texts.items()}
+    learned_masks = Masks.load(masks, encoder) if masks else None
+    criteria = build_criteria(criterion_names, encoder, reference_texts, masks=learned_masks)
+    drawn = {name: random_texts(suite_texts, n_cases, seed) for name, suite_texts in texts.items()}
     return measure_coverage(drawn, encoder, criteria)
 
 
@@ -121,9 +121,9 @@ def masks(
         "settings": {"epochs": epochs, "lr": lr, "seed": seed},
     }
     held_out = [sentence.text for sentence in parts.dev]
-    learned = learn_masks(
+    learned_masks = learn_masks(
         encoder, texts, held_out, epochs=epochs, learning_rate=lr, seed=seed, about=about
     )
-    learned.save(out / MASKS_FILE)
-    write_text(out / REPORT_FILE, learned.json())
-    return learned
+    learned_masks.save(out / MASKS_FILE)
+    write_text(out / REPORT_FILE, learned_masks.json())
+    return learned_masks

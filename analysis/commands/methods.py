@@ -1,4 +1,4 @@
-"""What looks inside a model (explain, retrain), and what judges a suite (diversity, study)."""
+"""Commands that look inside a model (explain, retrain) or judge a suite (diversity, study)."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def explain(
     from s2lct.labels import check_label_map
     from s2lct.suite.cases import load_suite
 
-    meanings = check_label_map(label_map)
+    checked_label_map = check_label_map(label_map)
     check_output_file(out, "--out")
     check_output_file(html, "--html")
     cases = load_suite(suite).select(capability or None)
-    labelled = LabelledClassifier.load(model, device=device, label_map=meanings)
-    check_packages(labelled)
-    predicted = labelled.labels([case.text for case in cases.cases]).tolist()
-    failures = choose_failures(cases.cases, predicted, limit or None)
+    classifier = LabelledClassifier.load(model, device=device, label_map=checked_label_map)
+    check_packages(classifier)
+    predicted_labels = classifier.labels([case.text for case in cases.cases]).tolist()
+    failures = choose_failures(cases.cases, predicted_labels, limit or None)
     if not failures:
         raise AnalysisError(
             f"{model}: nothing to explain: it passes every case", hint="name other capabilities"
@@ -77,13 +77,13 @@ def explain(
     result = Explanations(
         suite=cases.name,
         suite_fingerprint=cases.fingerprint,
-        model=labelled.classifier.name,
-        model_fingerprint=labelled.classifier.fingerprint,
-        label_rule=str(labelled.rule),
+        model=classifier.classifier.name,
+        model_fingerprint=classifier.classifier.fingerprint,
+        label_rule=str(classifier.rule),
         fillings=filler.description,
-        attribution=attribution_method_name(labelled),
+        attribution=attribution_method_name(classifier),
         threshold=P_THRESHOLD,
-        explanations=tuple(explain_cases(labelled, failures, filler)),
+        explanations=tuple(explain_cases(classifier, failures, filler)),
     )
     write_text(out, result.json())
     if html is not None:
@@ -140,13 +140,13 @@ def retrain(
     from s2lct.suite.cases import load_suite
 
     require("accelerate", "sklearn")
-    meanings = check_label_map(label_map)
+    checked_label_map = check_label_map(label_map)
     check_output_folder(out, "--out")
     loaded = load_suite(suite)
     trainings = _trainings(on, loaded.capabilities)
     loaded.select([name for names in trainings.values() for name in names])
     retrainer = Retrainer(
-        model=LabelledClassifier.load(model, device=device, label_map=meanings),
+        model=LabelledClassifier.load(model, device=device, label_map=checked_label_map),
         suite=loaded,
         corpus=source_corpus(suite, corpus),
         options=TrainOptions(epochs, lr, batch_size),
@@ -199,19 +199,21 @@ def diversity(
     check_output_file(csv, "--csv")
     if plot is not None and plot.suffix not in PICTURES:
         raise OptionError(f"--plot {plot}: no picture", hint=f"name it {', '.join(PICTURES)}")
-    chosen = load_suite(suite).select(capability or None)
-    beside = read_checklist(checklist) if checklist is not None else []
+    cases = load_suite(suite).select(capability or None)
+    checklist_cases = read_checklist(checklist) if checklist is not None else []
     if capability:
-        tests = {id(case) for name in chosen.capabilities for case in cases_beside(beside, name)}
-        beside = [case for case in beside if id(case) in tests]
-    measured = measure_diversity(
-        chosen.cases, checklist=beside, corpus=source_corpus(suite, corpus), seed=seed
+        compared_ids = {
+            id(case) for name in cases.capabilities for case in cases_beside(checklist_cases, name)
+        }
+        checklist_cases = [case for case in checklist_cases if id(case) in compared_ids]
+    result = measure_diversity(
+        cases.cases, checklist=checklist_cases, corpus=source_corpus(suite, corpus), seed=seed
     )
     if plot is not None:
-        measured.plot(plot)
+        result.plot(plot)
     if csv is not None:
-        write_text(csv, measured.table().csv())
-    return measured
+        write_text(csv, result.table().csv())
+    return result
 
 
 @command
@@ -230,11 +232,11 @@ def export_study(
 
     A form for each set, as HTML and CSV; the key is the last file.
     """
-    from s2lct.analysis.study import draw, write_study
+    from s2lct.analysis.study import draw_study, write_study
     from s2lct.suite.cases import load_suite
 
     cases = load_suite(suite).select(capability or None)
-    return write_study(draw(cases, sets=sets, seeds=seeds, seed=seed), out)
+    return write_study(draw_study(cases, n_sets=sets, n_seeds=seeds, random_seed=seed), out)
 
 
 @command
@@ -256,21 +258,22 @@ def import_annotations(
 
     Label consistency, relevance, Krippendorff's α, and the cases they dispute.
     """
-    from s2lct.analysis.study import QUESTIONS, evaluate, read_key
+    from s2lct.analysis.study import QUESTIONS, evaluate_annotations, read_key
     from s2lct.files import check_output_file, write_text
     from s2lct.suite.annotation import read_annotations
 
     require("krippendorff")
     check_output_file(out, "--out")
-    of_study = read_key(key)
-    result = evaluate(read_annotations(annotations, QUESTIONS, of_study.items), of_study)
+    study_key = read_key(key)
+    answers = read_annotations(annotations, QUESTIONS, study_key.items)
+    result = evaluate_annotations(answers, study_key)
     if out is not None:
         write_text(out, result.json())
     return result
 
 
 def _trainings(on: Sequence[str], capabilities: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """The name of each training and the capabilities it is on."""
+    """The capabilities of each training that ``--on`` asks for, by the training's name."""
     from s2lct.suite.capability_ids import in_known_spelling
 
     if {ALL, EACH} & set(on) and len(on) > 1:
