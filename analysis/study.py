@@ -54,7 +54,7 @@ RELEVANCE = Question(
     "How well does the text show this?",
     "Whether the text is what the description below it says. A clumsy text can be fully relevant.",
     _answers("not at all", "hardly", "partly", "mostly", "fully"),
-    about_item=True,
+    shows_description=True,
 )
 QUESTIONS = (SENTIMENT, RELEVANCE)
 INTRODUCTION = (

@@ -3,9 +3,8 @@
 A file of annotations is JSON lines: ids and grades, no text. Several files are merged by id and
 annotator; where an annotator graded something twice, the later line counts.
 
-Among what annotators get are traps, sentences with three words in the wrong order. A trap's id
-follows from the id of what it was made of (`trap_of`), so whoever reads the file can tell who did
-not read with care.
+Annotators also get traps, which are sentences with three words in the wrong order. The id of a trap
+follows from the id of its item (`trap_id_of`), so the file shows which annotators read carelessly.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, TypeAdapter, Va
 from s2lct.errors import BuildError, S2lctWarning
 from s2lct.files import as_json_lines, check_output_file, sha256_of, write_bytes
 from s2lct.labels import LABELS, Label
-from s2lct.suite.annotation import trap_of
+from s2lct.suite.annotation import trap_id_of
 from s2lct.suite.read import faults_in
 from s2lct.table_files import read_rows
 
@@ -105,7 +104,7 @@ class Annotations:
         by_id: defaultdict[str, dict[str, Annotation]] = defaultdict(dict)
         for annotation in annotations:
             by_id[annotation.id][annotation.annotator] = annotation
-        traps = {trap_of(id) for id in by_id}.intersection(by_id)
+        traps = {trap_id_of(id) for id in by_id}.intersection(by_id)
         of_traps = [annotation for id in traps for annotation in by_id.pop(id).values()]
         read = Counter(annotation.annotator for annotation in of_traps)
         missed = Counter(trap.annotator for trap in of_traps if trap.natural == BEST_GRADE)

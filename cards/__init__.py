@@ -33,7 +33,7 @@ def render_dataset_card(
 
     Args:
         suite: the contents of ``suite.json``.
-        examples: the example of each config, from `suite.tables.example_of`.
+        examples: the example of each config, from `suite.tables.family_example`.
         repo: the suite's Hub id; None for a suite in a folder.
     """
     return render(

@@ -17,7 +17,7 @@ from s2lct.leaderboard.results.hub import hub_errors, released_versions
 from s2lct.suite.versions import (
     changelog_with,
     compare,
-    counted,
+    counts_in_words,
     next_version,
     read_version,
     tag_of,
@@ -64,7 +64,7 @@ def publish_dataset(
     bump, older_changelog = None, ""
     if last is None:
         new = requested or Version("1.0.0")
-        changes = [f"{name}: {counted(rows)}" for name, rows in written.rows.items()]
+        changes = [f"{name}: {counts_in_words(rows)}" for name, rows in written.rows.items()]
     else:
         with hub_errors(f"fetch {repo}@{tag_of(last)}", PublishError):
             released = Path(
@@ -81,7 +81,7 @@ def publish_dataset(
         bump, changes = compare(
             before.rows,
             written.rows,
-            columns_renamed=before.has_former_names and not written.has_former_names,
+            has_renamed_columns=before.has_former_names and not written.has_former_names,
         )
         new = next_version(last, bump)
         if requested not in (None, new):
@@ -113,7 +113,7 @@ def _holds(folder: Path, files: dict[str, bytes]) -> bool:
 
 def _files(suite: WrittenSuite, repo: str, version: Version) -> dict[str, bytes]:
     """The suite's files as a version in a repository, content by path."""
-    from s2lct.suite.tables import SUITE_FILE, example_of
+    from s2lct.suite.tables import SUITE_FILE, family_example
 
     options = {
         name: [_portable(part) for part in value] if isinstance(value, list) else _portable(value)
@@ -124,7 +124,7 @@ def _files(suite: WrittenSuite, repo: str, version: Version) -> dict[str, bytes]
         "version": str(version),
         "fingerprint": suite.fingerprint,
     }
-    examples = {name: example_of(rows) for name, rows in suite.rows.items()}
+    examples = {name: family_example(rows) for name, rows in suite.rows.items()}
     files = {
         "README.md": render_dataset_card(described, examples, repo).encode(),
         SUITE_FILE: (json.dumps(described, indent=2, sort_keys=True) + "\n").encode(),

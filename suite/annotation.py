@@ -15,11 +15,11 @@ from s2lct.table_files import read_rows, table_kind
 from s2lct.tables import page_templates
 
 ID_PREFIX = "i"
-"""Before ids in a table, as spreadsheets take some hexadecimal ids for numbers."""
-_MAX_SHOWN = 40
+"""A prefix of ids in tables, because spreadsheets read some hexadecimal ids as numbers."""
+_MAX_CHARACTERS = 40
 TRAP_SHARE = 0.05
 """The share of traps in a form: sentences with words in the wrong order, which show whether an
-annotator reads."""
+annotator reads carefully."""
 MIN_TRAPS = 2
 _PHRASE_OPENERS = frozenset(
     {"a", "an", "the", "this", "of", "to", "in", "with", "for", "and", "but"}
@@ -34,24 +34,24 @@ class Question:
         name: the column of its answers.
         wording: the question itself.
         explanation: how to answer, in a sentence or two.
-        answers: the values that may be written into the column, and the meaning of each.
-        about_item: whether title and description of the item are shown beside the question.
+        answers: the meaning of each value that the column may hold.
+        shows_description: whether the question is shown with title and description of the item.
     """
 
     name: str
     wording: str
     explanation: str
     answers: Mapping[str, str]
-    about_item: bool = False
+    shows_description: bool = False
 
     @property
-    def keys(self) -> dict[str, str]:
-        """The keyboard key of each answer: the answer itself if all are digits, else its number."""
+    def keyboard_keys(self) -> dict[str, str]:
+        """The keyboard key of each answer: the answer if all are digits, else its number from 1."""
         if all(value in string.digits for value in self.answers):
             return {value: value for value in self.answers}
         return {value: str(number) for number, value in enumerate(self.answers, 1)}
 
-    def answer(self, cell: str) -> str | None:
+    def parse_answer(self, cell: str) -> str | None:
         """The answer in a cell, written as its value or its meaning; None for an empty cell.
 
         Raises:
@@ -63,14 +63,18 @@ class Question:
                 return value
         if text:
             raise ValueError(
-                f"{self.name} {plain(text, _MAX_SHOWN)!r} is none of {', '.join(self.answers)}"
+                f"{self.name} {plain(text, _MAX_CHARACTERS)!r} is none of {', '.join(self.answers)}"
             )
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A text to annotate, title and description of what it shows, and the id of its sentence."""
+    """A text to annotate, with the title and description of its capability.
+
+    Attributes:
+        sentence: the id of the corpus sentence that the text was made from.
+    """
 
     id: str
     text: str
@@ -84,11 +88,11 @@ class Form:
     """A form for an annotator.
 
     Attributes:
-        name: of the file with the answers.
-        heading: of the page.
-        introduction: paragraphs; one whose lines begin with ``- `` is a list.
+        name: the name of the file with the answers.
+        heading: the heading of the page.
+        introduction: paragraphs; a paragraph whose lines begin with ``- `` is a list.
         items: the texts, in their order.
-        questions: asked about each text.
+        questions: the questions about each text.
     """
 
     name: str
@@ -104,7 +108,7 @@ class Form:
             "questions": [
                 {
                     "name": question.name,
-                    "answers": {key: value for value, key in question.keys.items()},
+                    "answers": {key: value for value, key in question.keyboard_keys.items()},
                 }
                 for question in self.questions
             ],
@@ -115,18 +119,18 @@ class Form:
 
     def csv(self) -> str:
         """The form as a CSV file, with a byte order mark so that spreadsheets read UTF-8."""
-        titled = any(item.title or item.description for item in self.items)
-        about = ("title", "description", "text") if titled else ("text",)
-        rows = [["id", *about, *(question.name for question in self.questions)]]
+        has_titles = any(item.title or item.description for item in self.items)
+        text_columns = ("title", "description", "text") if has_titles else ("text",)
+        rows = [["id", *text_columns, *(question.name for question in self.questions)]]
         for item in self.items:
-            texts = [getattr(item, name) for name in about]
+            texts = [getattr(item, column) for column in text_columns]
             rows.append([ID_PREFIX + item.id, *texts, *("" for _ in self.questions)])
         return "\ufeff" + as_csv(rows, end="\r\n")
 
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """An annotator's answers about an item, by question, without those left out."""
+    """An annotator's answers about an item, by the name of the question, without empty answers."""
 
     annotator: str
     item: str
@@ -139,14 +143,14 @@ def read_annotations(
     ids: Collection[str],
     annotator: str | None = None,
 ) -> list[Annotation]:
-    """Read filled-in forms: tables of a kind that their names say, else CSV.
+    """Read filled-in forms: tables in the format of their file names, by default CSV.
 
     Args:
         paths: the files.
-        questions: that the forms asked.
-        ids: of all items on the forms.
-        annotator: who answered; empty if each row must name its annotator; None to use the file's
-            name for rows that name none.
+        questions: the questions of the forms.
+        ids: the ids of all items on the forms.
+        annotator: the name of the annotator; empty if each row must name its annotator; None to use
+            the file's name for rows that name none.
 
     Returns:
         An annotation for each annotator and item.
@@ -158,70 +162,71 @@ def read_annotations(
     """
     first_rows: dict[tuple[str, str], tuple[Annotation, str]] = {}
     for path in paths:
-        for place, cells in read_rows(path, table_kind(path) or "csv"):
+        for location, cells in read_rows(path, table_kind(path) or "csv"):
             row = {name.lower(): _as_written(cell) for name, cell in cells.items()}
             id = row.get("id", "").strip().removeprefix(ID_PREFIX)
             if not any(row.values()):
                 continue
             if id not in ids:
                 raise AnnotationError(
-                    f"{place}: {plain(id, _MAX_SHOWN)!r} is the id of no text on these forms",
+                    f"{location}: {plain(id, _MAX_CHARACTERS)!r} is the id of no text on these "
+                    "forms",
                     hint="name the forms that were filled in, and leave the ids as they are",
                 )
             try:
-                cells_read = {q.name: q.answer(row.get(q.name) or "") for q in questions}
+                parsed_cells = {q.name: q.parse_answer(row.get(q.name) or "") for q in questions}
             except ValueError as error:
-                raise AnnotationError(f"{place}: {error}", hint="give one of these") from error
-            name = _annotator_of(row, annotator, place) or path.stem
-            answers = {key: value for key, value in cells_read.items() if value is not None}
+                raise AnnotationError(f"{location}: {error}", hint="give one of these") from error
+            name = _annotator_of(row, annotator, location) or path.stem
+            answers = {key: value for key, value in parsed_cells.items() if value is not None}
             annotation = Annotation(name, id, answers)
-            first, first_place = first_rows.setdefault((name, id), (annotation, place))
-            if first != annotation:
+            earlier, earlier_location = first_rows.setdefault((name, id), (annotation, location))
+            if earlier != annotation:
                 raise AnnotationError(
-                    f"{first_place} and {place}: {plain(name, _MAX_SHOWN)!r} answered about {id} "
-                    "twice, and differently",
+                    f"{earlier_location} and {location}: {plain(name, _MAX_CHARACTERS)!r} answered "
+                    f"about {id} twice, and differently",
                     hint="keep one of the two, or give two annotators different names",
                 )
     return [annotation for annotation, _ in first_rows.values()]
 
 
 def _as_written(cell: object) -> str:
-    """A JSON value as a CSV file would hold it."""
+    """The text of a JSON value in a CSV file."""
     return "" if cell is None else str(int(cell)) if isinstance(cell, bool) else str(cell)
 
 
-def _annotator_of(row: Mapping[str, str], stated: str | None, place: str) -> str:
+def _annotator_of(row: Mapping[str, str], expected: str | None, location: str) -> str:
     """The annotator of a row; empty if neither the row nor the caller names one."""
-    written = (row.get("annotator") or row.get("reader") or "").strip()
-    if stated == "" and not written:
+    name = (row.get("annotator") or row.get("reader") or "").strip()
+    if expected == "" and not name:
         raise AnnotationError(
-            f"{place}: names no annotator", hint="give --annotator, who gave the --answers"
+            f"{location}: names no annotator", hint="give --annotator, who gave the --answers"
         )
-    if stated and written and written.casefold() != stated.casefold():
+    if expected and name and name.casefold() != expected.casefold():
         raise AnnotationError(
-            f"{place}: is an answer of {plain(written, _MAX_SHOWN)}, not of {stated}",
+            f"{location}: is an answer of {plain(name, _MAX_CHARACTERS)}, not of {expected}",
             hint="leave --annotator out, so that answers are of whom their rows name, or give the "
             "name that stands there",
         )
-    return stated or written
+    return expected or name
 
 
-def trap_of(id: str) -> str:
-    """The id of the trap that is made of an item."""
+def trap_id_of(id: str) -> str:
+    """The id of the trap that is made from the item with an id."""
     return content_id("trap", id)
 
 
-def in_reading_order(items: Iterable[Item], seed: int) -> list[Item]:
-    """Items in a random order, so that variants of a sentence are not neighbours."""
-    return sorted(items, key=lambda item: shuffle_key(seed, "read", item.id))
+def shuffled(items: Iterable[Item], random_seed: int) -> list[Item]:
+    """Items in a random order, so that variants of a sentence are rarely neighbours."""
+    return sorted(items, key=lambda item: shuffle_key(random_seed, "read", item.id))
 
 
-def with_traps(items: Sequence[Item], seed: int) -> list[Item]:
-    """Items and traps in a random order; a trap has three words of an item in reversed order."""
-    rng = rng_for(seed, "traps", *(item.id for item in items))
-    breakable = [item for item in items if _trap_places(item.text.split())]
-    count = min(len(breakable), max(MIN_TRAPS, round(TRAP_SHARE * len(items))))
-    traps = [_trap_from(item, rng) for item in rng.sample(breakable, count)]
+def with_traps(items: Sequence[Item], random_seed: int) -> list[Item]:
+    """Items and traps in a random order; a trap is an item with three of its words reversed."""
+    rng = rng_for(random_seed, "traps", *(item.id for item in items))
+    candidates = [item for item in items if _trap_starts(item.text.split())]
+    count = min(len(candidates), max(MIN_TRAPS, round(TRAP_SHARE * len(items))))
+    traps = [_trap_from(item, rng) for item in rng.sample(candidates, count)]
     mixed = [*items, *traps]
     rng.shuffle(mixed)
     return mixed
@@ -229,12 +234,12 @@ def with_traps(items: Sequence[Item], seed: int) -> list[Item]:
 
 def _trap_from(item: Item, rng: random.Random) -> Item:
     words = item.text.split()
-    start = rng.choice(_trap_places(words))
+    start = rng.choice(_trap_starts(words))
     words[start : start + 3] = reversed(words[start : start + 3])
-    return replace(item, id=trap_of(item.id), text=" ".join(words))
+    return replace(item, id=trap_id_of(item.id), text=" ".join(words))
 
 
-def _trap_places(words: Sequence[str]) -> list[int]:
-    """Where three words can be reversed, preferably from a word that opens a phrase."""
-    places = [n for n in range(1, len(words) - 3) if words[n].lower() != words[n + 2].lower()]
-    return [n for n in places if words[n].lower() in _PHRASE_OPENERS] or places
+def _trap_starts(words: Sequence[str]) -> list[int]:
+    """Indices of words from which three can be reversed, preferably of words that open a phrase."""
+    starts = [n for n in range(1, len(words) - 3) if words[n].lower() != words[n + 2].lower()]
+    return [n for n in starts if words[n].lower() in _PHRASE_OPENERS] or starts

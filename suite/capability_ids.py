@@ -1,4 +1,4 @@
-"""Ids of capabilities: which are valid, and ids as people write them, ``lc4`` for ``LC4``."""
+"""Ids of capabilities: valid ids, and the spelling of ids that users type, ``LC4`` for ``lc4``."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _RESERVED = words(
     "rank rank_high rank_low result_sha256 revision size suite suite_fingerprint suite_official "
     "suite_version weights weights_sha256"
 )
-"""Names that no capability may have, in any case: they are columns of tables that also have a
-column for each capability, or stand for all capabilities."""
+"""Names that no capability may have, in upper or lower case: columns of tables that also have a
+column for each capability, or names for all capabilities."""
 
 
 def is_capability_id(name: str) -> bool:
-    """Whether a capability may have that id, which becomes a config and a table column."""
+    """Whether a name is a valid id of a capability, which becomes a config and a table column."""
     is_reserved = name.lower() in _RESERVED or name.lower().endswith(_RESERVED_SUFFIXES)
     return re.fullmatch(ID_PATTERN, name) is not None and not is_reserved
 
 
 def capability_id_of(name: str) -> str:
-    """The id of a capability that has a name in somebody else's suite.
+    """The id of a capability, from its name in a suite of others.
 
-    A valid id stays as it is. In other names hyphens replace what an id cannot hold; a name that is
-    too long or reserved is cut and gets digits of its hash.
+    A valid id is kept. In other names hyphens replace invalid characters; a name that is too long
+    or reserved is truncated and gets digits of its hash.
 
     >>> capability_id_of("simple negations: not negative")
     'simple-negations-not-negative'
@@ -53,7 +53,7 @@ def capability_id_of(name: str) -> str:
 
 
 def in_known_spelling(ids: Iterable[str], known_ids: Iterable[str]) -> tuple[str, ...]:
-    """Ids, each once, in the spelling of the known ones; unknown ids stay as they are.
+    """Distinct ids in the spelling of the known ids; unknown ids are kept.
 
     >>> in_known_spelling(["lc4", "LC4", "lc77"], ["LC4", "LC5"])
     ('LC4', 'lc77')
@@ -66,14 +66,14 @@ def in_known_spelling(ids: Iterable[str], known_ids: Iterable[str]) -> tuple[str
 
 
 def chosen_capabilities(
-    ids: Iterable[str], known_ids: Sequence[str], suite: str
+    ids: Iterable[str], known_ids: Sequence[str], suite_name: str
 ) -> tuple[str, ...]:
     """The chosen capabilities of a suite, in the suite's spelling.
 
     Args:
-        ids: in any case.
+        ids: the ids of the chosen capabilities, in upper or lower case.
         known_ids: the suite's capabilities.
-        suite: its name, for the error.
+        suite_name: the name of the suite, for the error.
 
     Raises:
         ScoringError: no id is given, or the suite lacks one.
@@ -82,7 +82,7 @@ def chosen_capabilities(
     unknown = [plain(id, 80) for id in capabilities if id not in known_ids]
     if unknown or not capabilities:
         raise ScoringError(
-            f"suite {suite}: has no capability {', '.join(unknown) or 'without a name'}",
+            f"suite {suite_name}: has no capability {', '.join(unknown) or 'without a name'}",
             hint=f"{did_you_mean((unknown or [''])[0], known_ids)}choose among "
             f"{', '.join(known_ids)}, or leave it out to take all",
         )
@@ -90,6 +90,6 @@ def chosen_capabilities(
 
 
 def natural_order(capability: str) -> tuple[str, int]:
-    """A sort key by which LC2 comes before LC10."""
+    """A sort key for ids of capabilities, which sorts LC2 before LC10."""
     letters = capability.rstrip("0123456789")
     return letters, int(capability[len(letters) :] or 0)

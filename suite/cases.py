@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 INSTALLED = "s2lct"
-"""What stands for the suite that `s2lct install` put here."""
+"""The name of the suite that `s2lct install` installed."""
 _MAX_SHOWN = 200
 
 
@@ -47,17 +47,17 @@ class Case:
     Attributes:
         id: the row's id.
         capability: ``LC1`` …
-        kind: ``seed``, ``expansion``, or ``contrast``, which is in no failure rate.
-        seed_id: its own id for a seed.
+        kind: ``seed``, ``expansion``, or ``contrast``, which no failure rate counts.
+        seed_id: the id of its seed, for a seed its own; for a contrast, the id of its case.
         text: the sentence.
         passes: label ids (0 negative, 1 neutral, 2 positive) that pass.
-        inserted: the words that an expansion has and its seed lacks.
-        sources: the corpus sentences that it was made from, each ``CORPUS:ID``; empty where the
-            suite does not say it.
+        inserted: the words that an expansion adds to its seed.
+        sources: the corpus sentences that it was made from, each ``CORPUS:ID``; empty if the suite
+            does not name them.
         source_texts: the texts of these sentences.
-        label: id of the label to train on.
-        template: the template that its sentences were put into; empty for none.
-        places: the character offsets of its inserted words, ends exclusive.
+        label: the label id to train on.
+        template: the template that its sentences were inserted into; empty for none.
+        places: the character offsets (start, end) of the inserted words, ends exclusive.
     """
 
     id: str
@@ -76,15 +76,15 @@ class Case:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SuiteCases:
-    """A suite's cases and what names the suite; ``suite["LC4"]`` is one capability of it.
+    """A suite's cases, with its name and version; ``suite["LC4"]`` has the cases of one capability.
 
     Attributes:
-        name: where it was read from.
+        name: the folder, file or Hub id that the suite was read from.
         version: its semantic version; empty if unknown.
         fingerprint: SHA-256 over the rows of the whole suite.
         cases: seeds and expansions, in the suite's order.
         partial: whether cases or contrasts of the suite were left out.
-        contrasts: sentences of cases, changed so that no label passes both.
+        contrasts: cases changed so that no label passes both a case and its contrast.
     """
 
     name: str
@@ -96,12 +96,12 @@ class SuiteCases:
 
     @property
     def with_contrasts(self) -> tuple[Case, ...]:
-        """The cases, and behind them the contrasts: all that a model is asked."""
+        """The cases, followed by the contrasts: all texts that a model classifies."""
         return (*self.cases, *self.contrasts)
 
     @property
     def capabilities(self) -> tuple[str, ...]:
-        """In the suite's order."""
+        """The ids of the capabilities, in the suite's order."""
         return tuple(dict.fromkeys(case.capability for case in self.cases))
 
     def __repr__(self) -> str:
@@ -109,12 +109,15 @@ class SuiteCases:
         counts = {"capabilities": len(self.capabilities)}
         counts |= {f"{kind}s": kinds[kind] for kind in KINDS}
         counts["contrasts"] = len(self.contrasts)
-        part = ", a part" if self.partial else ""
+        partial_text = ", a part" if self.partial else ""
         shown = ", ".join(f"{name}: {count:,}" for name, count in counts.items())
-        return f"<suite {self.name} {self.version or '?'}{part}: {shown}>"
+        return f"<suite {self.name} {self.version or '?'}{partial_text}: {shown}>"
 
     def __getitem__(self, capability: str) -> SuiteCases:
-        """The cases of a capability, by its id in any case, under the whole suite's fingerprint.
+        """The cases of a capability, with the fingerprint of the whole suite.
+
+        Args:
+            capability: its id, in upper or lower case.
 
         Raises:
             ScoringError: the suite has no such capability.
@@ -122,7 +125,7 @@ class SuiteCases:
         return self.select([capability])
 
     def __iter__(self) -> Iterator[str]:
-        """The capabilities, as `__getitem__` takes them."""
+        """The ids of the capabilities."""
         return iter(self.capabilities)
 
     def select(
@@ -131,12 +134,12 @@ class SuiteCases:
         kind: str | None = None,
         limit: int | None = None,
     ) -> SuiteCases:
-        """The chosen cases and their contrasts, under the whole suite's fingerprint.
+        """The chosen cases and their contrasts, with the fingerprint of the whole suite.
 
         Args:
-            capabilities: ids in any case; None for all.
+            capabilities: ids in upper or lower case; None for all.
             kind: ``seed`` or ``expansion``; None for both.
-            limit: the number of cases of each capability, from the first on; None for all.
+            limit: the number of cases of each capability, the first ones; None for all.
 
         Raises:
             ScoringError: the suite lacks a capability, or no case is left.
@@ -148,16 +151,16 @@ class SuiteCases:
                 f"--limit {limit!r:.60}: is no number of cases",
                 hint="pass a whole number from 1 on",
             )
-        names = self.capabilities
+        chosen = self.capabilities
         if capabilities is not None:
             is_list = isinstance(capabilities, Iterable) and not isinstance(capabilities, str)
-            names = chosen_capabilities(
-                capabilities if is_list else [str(capabilities)], names, self.name
+            chosen = chosen_capabilities(
+                capabilities if is_list else [str(capabilities)], chosen, self.name
             )
         counts: Counter[str] = Counter()
         ids: set[str] = set()
         for case in self.cases:
-            is_chosen = case.capability in names and kind in (None, case.kind)
+            is_chosen = case.capability in chosen and kind in (None, case.kind)
             if is_chosen and (limit is None or counts[case.capability] < limit):
                 counts[case.capability] += 1
                 ids.add(case.id)
@@ -174,10 +177,10 @@ class SuiteCases:
         return self.restricted_to({*ids, *contrasts})
 
     def restricted_to(self, ids: Collection[str]) -> SuiteCases:
-        """The cases and contrasts with these ids; partial unless these are all of the suite.
+        """The cases and contrasts with these ids; partial if any case or contrast is left out.
 
-        A missing contrast makes it partial, too: a model is more consistent without the contrasts
-        that it gets wrong.
+        Leaving out contrasts counts, too: a model seems more consistent without the contrasts that
+        it gets wrong.
         """
         cases, contrasts = (
             tuple(case for case in rows if case.id in ids) for rows in (self.cases, self.contrasts)
@@ -201,20 +204,20 @@ def load_suite(
             (``ORG/s2lct`` or ``ORG/s2lct@REVISION``, see `repository_of`), a suite of others
             (see `other_suites`), or rows: dicts, a `datasets.Dataset`, a `DatasetDict` or a dict
             of them by config, as `s2lct.build` returns.
-        capabilities: ids in any case; None for all.
+        capabilities: ids in upper or lower case; None for all.
         kind: ``seed`` or ``expansion``; None for both.
         limit: the number of cases of each capability; None for all.
 
     Raises:
-        ScoringError: there is no such suite or capability, it is damaged or altered, or rows lack
-            columns.
+        ScoringError: no such suite or capability exists, the suite is damaged or altered, or rows
+            lack columns.
     """
     cases = suite if isinstance(suite, SuiteCases) else _read(suite)
     return cases.select(capabilities, kind, limit)
 
 
 def case_from(row: Row) -> Case:
-    """A checked row as a case."""
+    """The case in a row that was checked by `faults_of_rows`."""
     sources, inserted = row["sources"] or (), row["inserted"] or ()
     has_source_ids = all(source["id"] for source in sources)
     return Case(
@@ -236,19 +239,19 @@ def case_from(row: Row) -> Case:
 def families_of(cases: Sequence[Case], *, across: bool = False) -> npt.NDArray[np.int64]:
     """The family number of each case, from 0 on; shape (cases,).
 
-    A family holds the seeds of a capability that were made of the same set of corpus sentences ("X
-    is not good" and "X isn't good"), and their expansions; where a suite does not name its
-    sentences, a seed and its expansions. Its cases depend on each other, so statistics resample and
-    test families. Seeds that share only some of their sentences are families apart: LC7 quotes few
-    neutral sentences before many opinions, and models pass or fail by the opinion.
+    A family holds the seeds of a capability that were made from the same set of corpus sentences
+    ("X is not good" and "X isn't good"), and their expansions. If a suite does not name its
+    sentences, a family is a seed and its expansions. The cases of a family depend on each other, so
+    statistics resample and test families. Seeds that share only some sentences are in different
+    families: LC7 quotes few neutral sentences before many opinions, which decide the answers.
 
     Args:
-        cases: of a suite.
-        across: whether cases of several capabilities may be of one family.
+        cases: the cases of a suite.
+        across: whether cases of several capabilities may be in one family.
     """
     import numpy as np
 
-    # Corpora of one name may count their sentences alike: a sentence is its text, too.
+    # Corpora of the same name may have the same ids, so texts are compared, too.
     keys = [
         (
             "" if across else case.capability,
@@ -258,31 +261,33 @@ def families_of(cases: Sequence[Case], *, across: bool = False) -> npt.NDArray[n
         )
         for case in cases
     ]
-    number_of = {key: number for number, key in enumerate(dict.fromkeys(keys))}
-    return np.array([number_of[key] for key in keys], dtype=np.int64)
+    number_of_key = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    return np.array([number_of_key[key] for key in keys], dtype=np.int64)
 
 
 def _read(suite: str | Path | Iterable[Mapping[str, Any]]) -> SuiteCases:
     if not isinstance(suite, (str, Path)):
-        return _of_others("rows", list(rows_in(suite)))
+        return _cases_from_rows("rows", list(rows_in(suite)))
     if is_table_name(str(suite)):
-        return _of_others(*read_other_suite(str(suite)))
+        return _cases_from_rows(*read_other_suite(str(suite)))
     folder = Path(suite)
-    is_path = isinstance(suite, Path) and path_exists(folder)
-    repository = "" if is_path else repository_of(str(suite))
+    is_existing_path = isinstance(suite, Path) and path_exists(folder)
+    repository = "" if is_existing_path else repository_of(str(suite))
     if repository or not path_exists(folder):
-        built = read_suite(published_suite(repository or str(suite)))
+        folder_suite = read_suite(published_suite(repository or str(suite)))
     elif not is_folder(folder):
         raise ScoringError(f"--suite {suite}: a file of what kind?", hint=SUITE_FORMS)
     elif (folder / SUITE_FILE).exists():
-        built = read_suite(folder)
+        folder_suite = read_suite(folder)
     else:
         raise ScoringError(
             f"--suite {folder}: is no suite (no {SUITE_FILE} there)",
             hint="build one with `s2lct build --out DIR`, or pass a Hub id"
             + ("; this folder shadows the installed suite" if folder == Path("s2lct") else ""),
         )
-    return _cases_of(str(suite), built.version, built.fingerprint, built.all_rows)
+    return _cases_of(
+        str(suite), folder_suite.version, folder_suite.fingerprint, folder_suite.all_rows
+    )
 
 
 def _cases_of(name: str, version: str, fingerprint: str, rows: Sequence[Row]) -> SuiteCases:
@@ -299,20 +304,20 @@ def _cases_of(name: str, version: str, fingerprint: str, rows: Sequence[Row]) ->
 
 
 def installed_folder() -> Path:
-    """Where the suite lies that ``s2lct`` stands for, as `s2lct install` put it there."""
+    """The folder of the suite that `s2lct install` installed."""
     from datasets import config
 
     return Path(config.HF_DATASETS_CACHE).expanduser() / "s2lct"
 
 
 def published_suite(name: str) -> Path:
-    """The folder of a published suite, which is fetched if it is not here, or of the installed one.
+    """The folder of a suite on the Hub, which is downloaded if needed, or of the installed suite.
 
     Args:
         name: a Hub id, with ``@REVISION`` or without, or ``s2lct``.
 
     Raises:
-        ScoringError: there is none.
+        ScoringError: no such suite exists, or it cannot be downloaded.
     """
     from huggingface_hub import snapshot_download
 
@@ -320,22 +325,22 @@ def published_suite(name: str) -> Path:
         return installed_folder()
     if not is_hub_id(name) and name != INSTALLED:
         kind = name.partition(":")[0]
-        near = did_you_mean(kind, (CHECKLIST, *TABLE_KINDS)) if ":" in name else ""
+        suggestion = did_you_mean(kind, (CHECKLIST, *TABLE_KINDS)) if ":" in name else ""
         raise ScoringError(
             f"--suite {plain(name, _MAX_SHOWN)}: there is no such folder",
-            hint=f"{near}{SUITE_FORMS}",
+            hint=f"{suggestion}{SUITE_FORMS}",
         )
-    repo, _, revision = name.partition("@")
+    repository, _, revision = name.partition("@")
     patterns = [SUITE_FILE, f"data/*/{SPLIT}-*.parquet"]
     try:
         folder = snapshot_download(
-            repo, repo_type="dataset", revision=revision or None, allow_patterns=patterns
+            repository, repo_type="dataset", revision=revision or None, allow_patterns=patterns
         )
     except Exception as error:  # of whatever kind the client and its HTTP library have
-        *_, root = causes_of(error)
+        *_, root_cause = causes_of(error)
         raise ScoringError(
             f"--suite {plain(name, _MAX_SHOWN)}: neither a folder here nor a data set that can be "
-            f"loaded ({error_summary(root)})",
+            f"loaded ({error_summary(root_cause)})",
             hint="check the name; without a network, build a suite with `s2lct build --out DIR` "
             "and pass DIR",
         ) from error
@@ -343,7 +348,7 @@ def published_suite(name: str) -> Path:
 
 
 def rows_in(data: Any) -> Iterator[Any]:
-    """The rows of a table, or of tables by config, as `datasets.load_dataset` gives them."""
+    """The rows of a table, or of several tables by config, from `datasets.load_dataset`."""
     if isinstance(data, Mapping):
         if "id" in data and "text" in data:
             yield data
@@ -360,17 +365,17 @@ def rows_in(data: Any) -> Iterator[Any]:
     yield from data
 
 
-def _of_others(name: str, rows: Sequence[Any]) -> SuiteCases:
-    """A suite whose rows come without a ``suite.json``."""
-    typed = typed_rows(
+def _cases_from_rows(name: str, rows: Sequence[Any]) -> SuiteCases:
+    """A suite from rows without a ``suite.json``."""
+    checked_rows = typed_rows(
         [with_present_names(row) if isinstance(row, Mapping) else row for row in rows]
     )
-    if faults := faults_of_rows([("", "", typed)], built=False):
+    if faults := faults_of_rows([("", "", checked_rows)], built=False):
         raise ScoringError(
             f"suite {name}: not a row of a suite: {listed(faults, 1)}",
             hint="pass rows as `load_dataset` gives them, with id, capability, kind, seed_id, "
             "text and labels, and expansions together with their seeds",
         )
     # Rows may come in the order of their files' names, LC10 before LC2.
-    typed.sort(key=lambda row: natural_order(row["capability"]))
-    return _cases_of(name, "", rows_fingerprint(typed), typed)
+    checked_rows.sort(key=lambda row: natural_order(row["capability"]))
+    return _cases_of(name, "", rows_fingerprint(checked_rows), checked_rows)

@@ -1,8 +1,8 @@
 """Converts the release of CheckList's sentiment suite (Ribeiro et al. 2020) to JSON lines.
 
 `other_suites` reads these lines. The release is a pickle written by dill: every class and function
-in it is replaced by an inert stand-in, so that nothing is executed. The labels that some tests
-expect are functions there, and are known here by the names of the tests.
+in it is replaced by an inert stand-in, so that nothing is executed. Some tests of the release
+compute the passing labels by a function; here these labels follow from the names of the tests.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TESTS_NOT_NEGATIVE = (
     "simple negations: I thought x was negative, but it was not (should be neutral or positive)",
     "Hard: Negation of negative with neutral stuff in the middle (should be positive or neutral)",
 )
-"""Tests that every label but negative passes, which the release says by a function."""
+"""Names of tests that every label but negative passes; the release computes this by a function."""
 Line = dict[str, Any]
 
 
@@ -67,8 +67,8 @@ def import_checklist(
             continue
         try:
             lines += _lines_of(name, _items(test), _items(info.get(name)))
-        except ValueError as why:
-            warning = f"{plain(name, _MAX_SHOWN)}: left out: {why}"
+        except ValueError as reason:
+            warning = f"{plain(name, _MAX_SHOWN)}: left out: {reason}"
             warnings.warn(warning, S2lctWarning, stacklevel=2)
     if not lines:
         raise SuiteError(f"{source}: has no test of sentiment", hint=_DOWNLOAD_HINT)
@@ -81,10 +81,10 @@ def import_checklist(
 
 def _lines_of(name: str, test: Mapping[str, Any], info: Mapping[Any, Any]) -> list[Line]:
     """The lines of a test; a ValueError if there are none."""
-    data, labels, type_ = test.get("data"), test.get("labels"), info.get("type")
-    if type_ not in ("MFT", "INV", "DIR") or not isinstance(data, list):
+    data, labels, test_type = test.get("data"), test.get("labels"), info.get("type")
+    if test_type not in ("MFT", "INV", "DIR") or not isinstance(data, list):
         raise ValueError("it is of no known type, or has no texts")
-    about = {"test": name, "capability": str(info.get("capability", "")), "type": type_}
+    test_info = {"test": name, "capability": str(info.get("capability", "")), "type": test_type}
     lines: list[Line] = []
     labels_of_cases = [labels] * len(data)
     if isinstance(labels, list) and len(labels) == len(data):
@@ -93,20 +93,20 @@ def _lines_of(name: str, test: Mapping[str, Any], info: Mapping[Any, Any]) -> li
         texts = case if isinstance(case, list) else [case]
         if not all(isinstance(text, str) and text for text in texts):
             continue  # of another task, such as pairs of questions
-        if type_ != "MFT":
-            lines.append(about | {"case": number, "texts": texts})
+        if test_type != "MFT":
+            lines.append(test_info | {"case": number, "texts": texts})
             continue
         labels_of_texts = label if isinstance(label, list) else [label] * len(texts)
         for text, expected in zip(texts, labels_of_texts, strict=False):
             passes = _NOT_NEGATIVE if name in _TESTS_NOT_NEGATIVE else _passing(expected)
-            lines.append(about | {"case": number, "texts": [text], "expected": [*passes]})
+            lines.append(test_info | {"case": number, "texts": [text], "expected": [*passes]})
     if not lines:
         raise ValueError("it has no texts of one sentence")
     return lines
 
 
 def _passing(label: Any) -> tuple[str, ...]:
-    """The labels that pass, of a label in the release: 0 negative, 1 neutral, 2 positive."""
+    """The names of the labels that pass, for a label of the release (0 to 2, or a name)."""
     if isinstance(label, str) and label.replace("_", " ") == "not negative":
         return _NOT_NEGATIVE
     if isinstance(label, str) and label in LABELS:
@@ -117,7 +117,7 @@ def _passing(label: Any) -> tuple[str, ...]:
 
 
 class StandIn(dict[Any, Any]):
-    """Replaces any class, function or object of a pickle; a dict of its attributes and items."""
+    """A stand-in for any class, function or object of a pickle: a dict of attributes and items."""
 
     __hash__ = object.__hash__  # type: ignore[assignment]
 
@@ -129,7 +129,7 @@ class StandIn(dict[Any, Any]):
         self.update(next((part for part in parts if isinstance(part, dict)), {}))
 
     def __call__(self, *_: Any) -> StandIn:
-        """A call gives another stand-in."""
+        """A call returns another stand-in."""
         return StandIn()
 
     def append(self, value: Any) -> None:
@@ -151,13 +151,13 @@ def _read_inert(source: Path) -> Any:
         return _Inert(
             io.BytesIO(read_limited(source, _MAX_PICKLE_BYTES)), encoding="latin-1"
         ).load()
-    except Exception as error:  # whatever a broken one makes Python's reader stumble over
+    except Exception as error:  # a broken pickle may raise any exception
         raise SuiteError(
             f"{source}: is no pickle that can be read ({plain(repr(error), _MAX_SHOWN)})",
             hint=_DOWNLOAD_HINT,
         ) from error
 
 
-def _items(thing: Any) -> dict[Any, Any]:
+def _items(value: Any) -> dict[Any, Any]:
     """A dict or stand-in as it is; an empty dict for anything else."""
-    return thing if isinstance(thing, dict) else {}
+    return value if isinstance(value, dict) else {}

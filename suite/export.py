@@ -30,14 +30,14 @@ def export_suite(folder: Path, out: Path, format: str) -> int:
     Args:
         folder: the suite.
         out: the file.
-        format: ``jsonl``: a row a line; ``csv``: nested values as JSON, texts safe in spreadsheets;
-            ``checklist``: tests as CheckList has them (Ribeiro et al. 2020), without contrasts.
+        format: ``jsonl``: one row per line; ``csv``: nested values as JSON, texts safe in
+            spreadsheets; ``checklist``: tests of CheckList (Ribeiro et al. 2020), no contrasts.
 
     Returns:
         The number of rows.
 
     Raises:
-        OutputError: there can be no file of that name.
+        OutputError: no file can have that path.
         SuiteError: the folder holds no suite or a damaged one, or ``out`` is one of its files.
     """
     check_output_file(out, "--out")
@@ -70,21 +70,23 @@ def _csv(rows: list[Row], _: Mapping[str, Any]) -> str:
 
 def _checklist(rows: Iterable[Row], described: Mapping[str, Any]) -> str:
     """A test for each capability and kind; a test case is a seed or all expansions of one seed."""
-    cases: dict[tuple[str, str], dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    tests_by_seed: dict[tuple[str, str], dict[str, list[Row]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for row in (row for row in rows if row["kind"] in KINDS):
-        cases[row["capability"], row["kind"]][row["seed_id"]].append(row)
-    about = {c["id"]: c for c in described["capabilities"]}
+        tests_by_seed[row["capability"], row["kind"]][row["seed_id"]].append(row)
+    described_capability = {c["id"]: c for c in described["capabilities"]}
     tests = [
         {
-            "name": f"{about[capability]['title']} ({kind})",
+            "name": f"{described_capability[capability]['title']} ({kind})",
             "capability": capability,
-            "description": about[capability]["expectation"],
+            "description": described_capability[capability]["expectation"],
             "type": "MFT",
             "data": [[row["text"] for row in group] for group in groups.values()],
             "labels": [[row["labels"] for row in group] for group in groups.values()],
             "ids": [[row["id"] for row in group] for group in groups.values()],
         }
-        for (capability, kind), groups in cases.items()
+        for (capability, kind), groups in tests_by_seed.items()
     ]
     return json.dumps({"tests": tests}, ensure_ascii=False, indent=1) + "\n"
 
@@ -97,25 +99,25 @@ _WRITERS: dict[str, Callable[[list[Row], Mapping[str, Any]], str]] = {
 
 
 def families(folder: Path, capabilities: Sequence[str], n: int) -> dict[str, list[Family]]:
-    """Families of a suite by capability: a seed and its expansions, each before its contrast.
+    """Families of a suite by capability: a seed and its expansions, each followed by its contrast.
 
     Args:
         folder: the suite.
-        capabilities: their ids; none for all.
-        n: how many families of each capability, the same ones every time.
+        capabilities: ids of capabilities; empty for all.
+        n: the number of families of each capability; every call draws the same ones.
 
     Raises:
         SuiteError: the folder holds no suite, or a damaged one.
-        ScoringError: it lacks a capability.
+        ScoringError: the suite lacks a capability.
     """
     suite = read_suite(folder)
-    families_of: dict[str, list[Family]] = {}
-    names = (
+    families_of_capability: dict[str, list[Family]] = {}
+    chosen = (
         chosen_capabilities(capabilities, list(suite.rows), str(folder))
         if capabilities
         else suite.rows
     )
-    for name in names:
+    for name in chosen:
         rows = suite.rows[name]
         contrasts = {row["seed_id"]: row for row in rows if row["kind"] == CONTRAST}
         family_of_seed: dict[str, Family] = {}
@@ -124,9 +126,9 @@ def families(folder: Path, capabilities: Sequence[str], n: int) -> dict[str, lis
                 family = family_of_seed.setdefault(row["seed_id"], [])
                 family += [row, *(contrasts[id] for id in (row["id"],) if id in contrasts)]
         all_families = list(family_of_seed.values())
-        places = random.Random(0).sample(range(len(all_families)), min(n, len(all_families)))
-        families_of[name] = [all_families[place] for place in sorted(places)]
-    return families_of
+        indices = random.Random(0).sample(range(len(all_families)), min(n, len(all_families)))
+        families_of_capability[name] = [all_families[index] for index in sorted(indices)]
+    return families_of_capability
 
 
 def lines_of(family: Family) -> Iterator[Text]:

@@ -1,4 +1,4 @@
-"""Suites before 4.0.0: the names that their files have, and the same suites in today's names.
+"""The column names of suites before 4.0.0, and their conversion to the present names.
 
 A contrast was a *counterpart*, an annotation a *verdict* and an annotator a *reader*.
 """
@@ -24,7 +24,7 @@ def former_schema() -> pa.Schema:
 
 
 def with_present_names(row: Mapping[str, Any]) -> Row:
-    """A row in today's names; one that has them already stays as it is."""
+    """A row with present names; a row that has them already is unchanged."""
     renamed = dict(row)
     if renamed.get("kind") == FORMER_CONTRAST:
         renamed["kind"] = CONTRAST
@@ -37,7 +37,7 @@ def with_present_names(row: Mapping[str, Any]) -> Row:
 
 
 def description_with_present_names(described: Mapping[str, Any]) -> dict[str, Any]:
-    """What ``suite.json`` says, in today's names."""
+    """The content of ``suite.json`` with present names."""
     renamed = dict(described)
     renamed["counts"] = {
         capability: {
@@ -52,7 +52,7 @@ def description_with_present_names(described: Mapping[str, Any]) -> dict[str, An
 
 
 def former_fingerprints(rows: Iterable[Row]) -> set[str]:
-    """What suites before 4.0.0 with these rows may say that their fingerprint is."""
-    former = [row | {"kind": FORMER_CONTRAST} if row["kind"] == CONTRAST else row for row in rows]
-    of_texts = fingerprint_of([[row["id"], row["text"], row["labels"]] for row in former])
-    return {of_texts, rows_fingerprint(former)}
+    """The fingerprints that a suite before 4.0.0 with these rows may have recorded."""
+    renamed = [row | {"kind": FORMER_CONTRAST} if row["kind"] == CONTRAST else row for row in rows]
+    of_texts = fingerprint_of([[row["id"], row["text"], row["labels"]] for row in renamed])
+    return {of_texts, rows_fingerprint(renamed)}

@@ -1,4 +1,4 @@
-"""Tasks of lm-evaluation-harness that ask a suite's cases."""
+"""Tasks of lm-evaluation-harness for the cases of a suite."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import s2lct.suite.lm_eval_metrics as metrics
 from s2lct.files import atomic_folder, refuse_foreign_files, write_text
 from s2lct.labels import LABELS
 from s2lct.suite.cases import Case, load_suite
-from s2lct.suite.prompts import PROMPTS, SLOT, checked_prompt, space_behind
+from s2lct.suite.prompts import PROMPTS, SLOT, checked_prompt, space_after
 from s2lct.suite.tables import CONTRAST, SPLIT
 
 if TYPE_CHECKING:
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 _TASK_PREFIX = "s2lct"
 _SHARED_FILE = f"_{_TASK_PREFIX}"
-"""What tasks include. The harness takes only files with the suffix .yaml for tasks."""
-_WRITTEN = "_gen"
-"""Suffix of the tasks whose models write the label."""
+"""The file that all tasks include. It has no suffix .yaml, so it is no task for the harness."""
+_WRITTEN_SUFFIX = "_gen"
+"""The suffix of tasks in which models write the label."""
 ANSWER = rf"^[\W_]*({'|'.join(map(re.escape, LABELS))})(?:[^\w\n]|_)*(?:\n|$)"
-"""The label of a written reply, in any case: it stands alone on the first line."""
+"""The label in a written reply, in upper or lower case, alone on the first line."""
 
 
 def _task_rows(cases: Iterable[Case]) -> pa.Table:
-    """A row a case: ``pair`` names the case of a contrast, and is empty for a case without one."""
+    """One row per case; a case and its contrast share a ``pair``, which is else empty."""
     import pyarrow as pa
 
     cases = list(cases)
@@ -49,11 +49,11 @@ def _task_rows(cases: Iterable[Case]) -> pa.Table:
 
 
 class _Yaml(yaml.SafeDumper):
-    """Writes texts of several lines in quotation marks, and the names of functions with a tag."""
+    """A dumper that quotes texts of several lines and tags the names of functions."""
 
 
 class _Function(str):
-    """The name of a function in a file beside the YAML."""
+    """The name of a function of a Python file in the folder of the tasks."""
 
 
 _Yaml.add_representer(
@@ -79,14 +79,14 @@ def export_lm_eval(suite: str | Path, out: Path, prompt: str = PROMPTS[0]) -> in
     Args:
         suite: a folder that `s2lct build` wrote, or a Hub id, ``ORG/NAME[@REVISION]``.
         out: the folder; one that an earlier export wrote is replaced.
-        prompt: with ``{text}``.
+        prompt: the prompt, with ``{text}`` for the text.
 
     Returns:
-        How many cases the tasks have, without contrasts.
+        The number of cases of the tasks, without contrasts.
 
     Raises:
-        OutputError: there can be no such folder, or it holds other files.
-        ScoringError: there is no such suite, or the prompt has no place for a text.
+        OutputError: no folder can have that path, or it holds other files.
+        ScoringError: no such suite exists, or the prompt lacks ``{text}``.
     """
     import pyarrow.parquet as pq
 
@@ -99,23 +99,23 @@ def export_lm_eval(suite: str | Path, out: Path, prompt: str = PROMPTS[0]) -> in
     metadata = {"metadata": {"version": cases.version or "0", "fingerprint": cases.fingerprint}}
     files: dict[str, Mapping[str, Any]] = {
         _SHARED_FILE: {"dataset_path": "parquet"} | _likeliest_label(prompt) | metadata,
-        _SHARED_FILE + _WRITTEN: _written_label(),
+        _SHARED_FILE + _WRITTEN_SUFFIX: _written_label(),
     }
     is_distinct = len({name.lower() for name in tables}) == len(tables)
     for suffix, accuracy, filters in (
         ("", "acc", {}),
-        (_WRITTEN, "exact_match", {"filter_list": ["label"]}),
+        (_WRITTEN_SUFFIX, "exact_match", {"filter_list": ["label"]}),
     ):
         group = _TASK_PREFIX + suffix
         tasks = {name: f"{group}_{name.lower() if is_distinct else name}" for name in tables}
         for name, task in tasks.items():
-            data = out.resolve() / "data" / f"{name}.parquet"
+            data_path = out.resolve() / "data" / f"{name}.parquet"
             files[f"{task}.yaml"] = {
                 "include": _SHARED_FILE + suffix,
                 "task": task,
                 "task_alias": name,
                 "test_split": SPLIT,
-                "dataset_kwargs": {"data_files": {SPLIT: str(data)}},
+                "dataset_kwargs": {"data_files": {SPLIT: str(data_path)}},
             }
         files[f"{group}.yaml"] = {
             "group": group,
@@ -126,11 +126,11 @@ def export_lm_eval(suite: str | Path, out: Path, prompt: str = PROMPTS[0]) -> in
             ],
             **metadata,
         }
-    code = Path(metrics.__file__)
-    ours = [*files, *(f"data/{name}.parquet" for name in tables), code.name]
-    refuse_foreign_files(out, ours, option="--out")
-    with atomic_folder(out, own_files=ours) as folder:
-        write_text(folder / code.name, code.read_text(encoding="utf-8"))
+    metrics_file = Path(metrics.__file__)
+    own_files = [*files, *(f"data/{name}.parquet" for name in tables), metrics_file.name]
+    refuse_foreign_files(out, own_files, option="--out")
+    with atomic_folder(out, own_files=own_files) as folder:
+        write_text(folder / metrics_file.name, metrics_file.read_text(encoding="utf-8"))
         for file_name, content in files.items():
             write_text(
                 folder / file_name,
@@ -143,7 +143,7 @@ def export_lm_eval(suite: str | Path, out: Path, prompt: str = PROMPTS[0]) -> in
 
 
 def _likeliest_label(prompt: str) -> dict[str, Any]:
-    """What all tasks share: the prompt, and the likeliest label as the prediction."""
+    """Settings that all tasks share: the prompt, and the likeliest label as the prediction."""
     return {
         "num_fewshot": 0,
         "output_type": "multiple_choice",
@@ -151,13 +151,13 @@ def _likeliest_label(prompt: str) -> dict[str, Any]:
         "doc_to_choice": list(LABELS),
         # A list for every case: the first decides whether a task has several right answers.
         "doc_to_target": "labels",
-        "target_delimiter": space_behind(prompt),
+        "target_delimiter": space_after(prompt),
         **_metrics("likeliest", "acc"),
     }
 
 
 def _written_label() -> dict[str, Any]:
-    """What differs where the model writes the label."""
+    """Settings that differ in tasks in which the model writes the label."""
     regex = {"function": "regex", "regex_pattern": f"(?i){ANSWER}"}
     return {
         "include": _SHARED_FILE,
@@ -181,7 +181,7 @@ def _written_label() -> dict[str, Any]:
 
 
 def _metrics(process_results: str, accuracy: str) -> dict[str, Any]:
-    """How `lm_eval_metrics` judges a row, and how the rows are aggregated."""
+    """Settings for the function of `lm_eval_metrics` that judges rows, and for aggregation."""
     file = metrics.__name__.rpartition(".")[2]
     aggregations = {accuracy: "mean", "consistency": _Function(f"{file}.consistency")}
     return {

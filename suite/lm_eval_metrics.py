@@ -24,19 +24,19 @@ def written(row: Mapping[str, Any], results: Sequence[str]) -> dict[str, Any]:
 
 
 def consistency(pairs: Sequence[tuple[str, bool]]) -> float:
-    """The share of cases that are right together with their contrast; 0 if none has a contrast.
+    """The share of cases with a contrast for which both predictions are right; 0 for no case.
 
     Args:
-        pairs: for each row the id of its case, and whether it was right.
+        pairs: for each row the id of its case, and whether the prediction was right.
     """
-    right: dict[str, list[bool]] = {}
+    is_right_by_case: dict[str, list[bool]] = {}
     for case, is_right in pairs:
-        right.setdefault(case, []).append(is_right)
-    both_right = [all(answers) for answers in right.values() if len(answers) > 1]
-    return sum(both_right) / len(both_right) if both_right else 0.0
+        is_right_by_case.setdefault(case, []).append(is_right)
+    consistent = [all(outcomes) for outcomes in is_right_by_case.values() if len(outcomes) > 1]
+    return sum(consistent) / len(consistent) if consistent else 0.0
 
 
 def _judged(row: Mapping[str, Any], accuracy: str, is_right: bool) -> dict[str, Any]:
-    """Accuracy leaves contrasts out, and consistency the cases that have none."""
+    """The metrics of a row: accuracy unless it is a contrast, consistency if it is in a pair."""
     judged: dict[str, Any] = {} if row["kind"] == CONTRAST else {accuracy: float(is_right)}
     return judged | ({"consistency": (row["pair"], is_right)} if row["pair"] else {})

@@ -1,7 +1,7 @@
-"""Suites that were not built here: CheckList's cases (Ribeiro et al. 2020), and tables.
+"""Suites that s2lct did not build: CheckList's cases (Ribeiro et al. 2020), and tables.
 
-They are named ``KIND:FILE``; see `SUITE_FORMS`. The rows that are made of them are checked by
-`cases.load_suite`, as those of any suite are.
+Their names are ``KIND:FILE``; see `SUITE_FORMS`. `cases.load_suite` checks their rows, as it checks
+the rows of any suite.
 """
 
 from __future__ import annotations
@@ -66,19 +66,19 @@ _CAPABILITY_OF_TEST = {
 
 
 def is_table_name(suite: str) -> bool:
-    """Whether a suite's name is ``KIND:FILE`` with a kind that is read here."""
+    """Whether the name of a suite is ``KIND:FILE`` with a known kind."""
     kind, colon, _ = suite.partition(":")
     return bool(colon) and kind in (CHECKLIST, *TABLE_KINDS)
 
 
 def read_other_suite(suite: str) -> tuple[str, list[Row]]:
-    """The name of a suite that is a table, and its rows as a suite has them.
+    """The name of a suite that is a table, and its rows with the columns of a suite.
 
     Args:
         suite: a name for which `is_table_name` holds.
 
     Raises:
-        ScoringError: the file cannot be read, or is no suite; it names the file and the row.
+        ScoringError: the file cannot be read or is no suite; the message names file and row.
     """
     prefix, _, file = suite.partition(":")
     if not file.strip():
@@ -94,8 +94,8 @@ class Imported:
     """An imported suite.
 
     Attributes:
-        cases: how many cases each test or capability has, in their order.
-        out: the file.
+        cases: the number of cases of each test or capability, in their order.
+        out: the file that was written.
     """
 
     cases: Mapping[str, int]
@@ -133,10 +133,10 @@ def import_table(
 
 
 class CheckListCase(BaseModel):
-    """A case of CheckList: its test and capability there, its texts and the labels that pass.
+    """A case of CheckList: its test and capability, its texts and the labels that pass.
 
     A minimum-functionality case has one text and ``expected`` labels. Invariance and directional
-    cases have none: they are texts to exercise a model with, which CheckList itself judges.
+    cases have no labels: their texts only serve as inputs of a model.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -164,7 +164,7 @@ class CheckListCase(BaseModel):
 
 
 def read_checklist(path: Path) -> list[CheckListCase]:
-    """Read the minimum-functionality cases, of which there must be one; see `read_cases`."""
+    """Read the minimum-functionality cases of a file, which must hold one; see `read_cases`."""
     cases = [case for case in read_cases(path) if case.expected]
     if not cases:
         raise ScoringError(f"{path}: holds no minimum-functionality case", hint=_CHECKLIST_FORM)
@@ -172,18 +172,18 @@ def read_checklist(path: Path) -> list[CheckListCase]:
 
 
 def read_cases(path: Path) -> list[CheckListCase]:
-    """Read cases of CheckList, of whatever type.
+    """Read cases of CheckList of any type.
 
     Raises:
-        ScoringError: the file cannot be read, a line is no case, or it holds none; it names the
-            line.
+        ScoringError: the file cannot be read, has no case, or a line is no case; the message names
+            the line.
     """
     cases: list[CheckListCase] = []
-    for place, row in read_rows(path, "jsonl"):
+    for location, row in read_rows(path, "jsonl"):
         try:
             cases.append(CheckListCase.model_validate(row))
         except ValidationError as error:
-            problem = f"{place}: is no case ({'; '.join(faults_in(error))})"
+            problem = f"{location}: is no case ({'; '.join(faults_in(error))})"
             raise ScoringError(problem, hint=_CHECKLIST_FORM) from error
     if not cases:
         raise ScoringError(f"{path}: holds no case", hint=_CHECKLIST_FORM)
@@ -191,7 +191,7 @@ def read_cases(path: Path) -> list[CheckListCase]:
 
 
 def _cases_of_checklist(path: Path) -> Iterator[LocatedRow]:
-    """CheckList's minimum-functionality cases: a test is a capability, a case a seed."""
+    """Rows of CheckList's minimum-functionality cases: a test is a capability, a case a seed."""
     for case in read_checklist(path):
         yield (
             f"{path.name}, a case of {case.test!r}",
@@ -222,60 +222,60 @@ def _cases_of_table(
         )
     label_column = label_column or next(iter(candidates), _LABEL_COLUMNS[0])
     labels_of_rows: list[list[str]] = []
-    first_place: dict[str, str] = {}
-    for place, row in rows:
+    first_location: dict[str, str] = {}
+    for location, row in rows:
         text = row.get(text_column)
         if not isinstance(text, str) or is_blank(text) or is_blank(row.get(label_column)):
             present = ", ".join(plain(str(name), _MAX_SHOWN_CHARACTERS) for name in row) or "none"
-            problem = f"{place}: has no text or label; columns: {present}"
+            problem = f"{location}: has no text or label; columns: {present}"
             raise ScoringError(problem, hint=_TABLE_FORM)
         if row.get("kind") not in (None, "", "seed"):
             raise ScoringError(
-                f"{place}: is of a suite that was exported", hint="pass that suite itself"
+                f"{location}: is of a suite that was exported", hint="pass that suite itself"
             )
         labels_of_rows.append(_labels_in(row[label_column]))
         for label in labels_of_rows[-1]:
-            first_place.setdefault(label, place)
+            first_location.setdefault(label, location)
     meanings = read_labels(
-        first_place,
+        first_location,
         label_column,
         label_map,
         hint=f"say it: `s2lct import table {plain(str(path))} --label-map {{}} --out "
         "labelled.jsonl` writes a table to pass as jsonl:labelled.jsonl",
     )
     file_name = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
-    for (place, row), labels in zip(rows, labels_of_rows, strict=True):
+    for (location, row), labels in zip(rows, labels_of_rows, strict=True):
         case = {
             "text": row[text_column],
             "labels": [*dict.fromkeys(meanings[label] for label in labels)],
             "capability": str(row.get("capability") or file_name),
         }
-        yield place, case if is_blank(row.get("id")) else case | {"id": str(row["id"])}
+        yield location, case if is_blank(row.get("id")) else case | {"id": str(row["id"])}
 
 
 def _labels_in(cell: Any) -> list[str]:
-    """The written labels of a cell: one, a JSON list, or several with a bar between."""
+    """The labels in a cell: one label, a JSON list, or several labels separated by ``|``."""
     value = parse_json_cell(cell)
     labels = value if isinstance(value, list) else written_label(value).split("|")
     return [written_label(label) for label in labels] or [""]
 
 
 def _complete_rows(cases: Iterable[LocatedRow]) -> list[Row]:
-    """Rows with all that a suite's rows have; equal cases without ids become one."""
+    """Rows with all columns of a suite; equal cases without ids become one row."""
     name_of_id: dict[str, str] = {}
     rows: dict[tuple[str, ...], Row] = {}
-    for place, case in cases:
+    for location, case in cases:
         capability = capability_id_of(case["capability"])
         name = name_of_id.setdefault(capability, case["capability"])
         if name != case["capability"]:
             raise ScoringError(
-                f"{place}: the capabilities {case['capability']!r} and {name!r} would both be "
+                f"{location}: the capabilities {case['capability']!r} and {name!r} would both be "
                 f"called {capability}",
                 hint="rename one of them",
             )
         id = case.get("id") or content_id("seed", capability, case["text"])
-        key = (id, place) if "id" in case else (id, *map(str, case["labels"]))
-        given_and_missing = {"template": "", "sources": []} | case
-        identity = {"id": id, "capability": capability, "kind": "seed", "seed_id": id}
-        rows.setdefault(key, given_and_missing | identity)
+        key = (id, location) if "id" in case else (id, *map(str, case["labels"]))
+        fields = {"template": "", "sources": []} | case
+        id_fields = {"id": id, "capability": capability, "kind": "seed", "seed_id": id}
+        rows.setdefault(key, fields | id_fields)
     return list(rows.values())

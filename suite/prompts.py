@@ -11,8 +11,8 @@ PROMPTS = (
     "Answer with one word:",
     "Text: {text}\nClassify this text as positive, neutral or negative.\nAnswer:",
 )
-"""With `SLOT` where the text stands, the default first; one prompt's figure says little of a
-model."""
+"""Prompts with `SLOT` for the text, the default first. Figures of several prompts are compared,
+because the figures of one prompt say little about a model."""
 _OPENING_MARKS = ('"', "'", "“", "‘", "«", "(", "[")
 
 
@@ -20,7 +20,7 @@ def checked_prompt(prompt: str) -> str:
     r"""A prompt in which ``\n`` is replaced by a line break.
 
     Raises:
-        ScoringError: there is no place for the text in it.
+        ScoringError: the prompt lacks `SLOT`.
     """
     if SLOT not in prompt:
         raise ScoringError(
@@ -30,6 +30,6 @@ def checked_prompt(prompt: str) -> str:
     return prompt.replace("\\n", "\n")
 
 
-def space_behind(prompt: str) -> str:
-    """What stands between a prompt and the word that completes it: a space, or nothing."""
+def space_after(prompt: str) -> str:
+    """The text between a prompt and the word that completes it: a space, or nothing."""
     return "" if prompt[-1:].isspace() or prompt.endswith(_OPENING_MARKS) else " "

@@ -1,4 +1,4 @@
-"""The one reader of built suites, which may come from anybody.
+"""The only reader of built suites, which may be malicious.
 
 Checked are ``suite.json``, the SHA-256 of every file, every row, and the fingerprint of all rows.
 """
@@ -28,7 +28,7 @@ from s2lct.suite.former_names import (
     with_present_names,
 )
 from s2lct.suite.tables import (
-    SHOWN,
+    SHOWN_CHARACTERS,
     SUITE_FILE,
     FormName,
     Row,
@@ -83,7 +83,7 @@ class _Options(_Described):
 
 
 class _Description(_Described):
-    """What ``suite.json`` must say, whoever wrote it."""
+    """The schema of ``suite.json``."""
 
     version: Annotated[str, Field(pattern=SEMANTIC_VERSION, max_length=50)]
     fingerprint: _Sha256
@@ -104,17 +104,20 @@ class _Description(_Described):
         for name, file in self.files.items():
             pattern = f"data/{re.escape(name)}/{_DATA_FILE}"
             if name not in ids or not re.fullmatch(pattern, file.path):
-                name, path = plain(name, SHOWN), plain(file.path, SHOWN)
+                name, path = (
+                    plain(name, SHOWN_CHARACTERS),
+                    plain(file.path, SHOWN_CHARACTERS),
+                )
                 raise ValueError(f"files.{name}.path: {path} is none of a capability's files")
         return self
 
 
 def faults_in(error: ValidationError) -> Iterator[str]:
-    """Pydantic's errors, a line each, without the refused values."""
+    """Pydantic's errors, one line each, without the refused values."""
     for fault in error.errors(include_url=False, include_input=False):
-        where = plain(".".join(map(str, fault["loc"])), SHOWN)
-        what = fault["msg"].removeprefix("Value error, ")
-        yield f"{where}: {what[:1].lower()}{what[1:]}".removeprefix(": ")
+        location = plain(".".join(map(str, fault["loc"])), SHOWN_CHARACTERS)
+        problem = fault["msg"].removeprefix("Value error, ")
+        yield f"{location}: {problem[:1].lower()}{problem[1:]}".removeprefix(": ")
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,10 +125,10 @@ class WrittenSuite(ShortRepr):
     """A suite in a folder.
 
     Attributes:
-        folder: where it is.
+        folder: the folder of the suite.
         described: the content of its ``suite.json``.
-        rows: by capability, in the suite's order.
-        has_former_names: whether its files have the columns of before 4.0.0.
+        rows: the rows of each capability, in the suite's order.
+        has_former_names: whether its files have the column names of versions before 4.0.0.
     """
 
     folder: Path
@@ -135,12 +138,12 @@ class WrittenSuite(ShortRepr):
 
     @property
     def version(self) -> str:
-        """Its semantic version."""
+        """The semantic version of the suite."""
         return str(self.described["version"])
 
     @cached_property
     def fingerprint(self) -> str:
-        """The fingerprint of its rows."""
+        """The fingerprint of the suite's rows."""
         return rows_fingerprint(self.all_rows)
 
     @property
@@ -150,10 +153,11 @@ class WrittenSuite(ShortRepr):
 
 
 def read_suite(folder: Path) -> WrittenSuite:
-    """Read a suite, whole and checked.
+    """Read a suite and check all of it.
 
     Raises:
-        SuiteError: there is none, or it is damaged or altered; the first fault is named.
+        SuiteError: the folder holds no suite, or a damaged or altered one; the message names the
+            first fault.
     """
     suite, faults = examine(folder)
     _refuse(folder, faults)
@@ -161,40 +165,40 @@ def read_suite(folder: Path) -> WrittenSuite:
 
 
 def examine(folder: Path) -> tuple[WrittenSuite, list[str]]:
-    """Read what can be read of a suite, and list what is wrong with it.
+    """Read the readable files of a suite, and list the faults of all files.
 
     Raises:
-        SuiteError: there is no ``suite.json``, or it describes no suite.
+        SuiteError: ``suite.json`` is missing, or describes no suite.
     """
     described = read_description(folder)
     files = described["files"]
     names = [c["id"] for c in described["capabilities"] if c["id"] in files]
     faults: list[str] = []
-    rows_of: dict[str, list[Row]] = {}
+    rows_of_capability: dict[str, list[Row]] = {}
     has_former_names = False
     for name in names:
         try:
             table = _table_in(folder, files[name])
             has_former_names |= table.schema.equals(former_schema())
-            rows_of[name] = [with_present_names(row) for row in table.to_pylist()]
+            rows_of_capability[name] = [with_present_names(row) for row in table.to_pylist()]
         except FileNotFoundError:
             faults.append(f"{files[name]['path']}: is missing")
         except (OSError, ValueError) as error:
             faults.append(f"{files[name]['path']}: {_reason(error)}")
-    suite = WrittenSuite(folder, described, rows_of, has_former_names)
-    tables = ((files[name]["path"], name, rows) for name, rows in rows_of.items())
+    suite = WrittenSuite(folder, described, rows_of_capability, has_former_names)
+    tables = ((files[name]["path"], name, rows) for name, rows in rows_of_capability.items())
     faults += faults_of_rows(tables, built=True)
     fingerprint = described["fingerprint"]
     if not faults and fingerprint not in {suite.fingerprint, *former_fingerprints(suite.all_rows)}:
         faults.append(f"{SUITE_FILE}: the fingerprint is not that of the rows")
-    recorded = described.get("capabilities_sha256")
-    if recorded not in (None, fingerprint_of(described["capabilities"])):
+    recorded_fingerprint = described.get("capabilities_sha256")
+    if recorded_fingerprint not in (None, fingerprint_of(described["capabilities"])):
         faults.append(f"{SUITE_FILE}: the capabilities are not those that were recorded")
     return suite, faults
 
 
 def read_description(folder: Path) -> dict[str, Any]:
-    """The contents of ``suite.json``, checked, for what needs no row; see `read_suite`."""
+    """The checked content of ``suite.json``, without reading rows; see `read_suite`."""
     path = folder / SUITE_FILE
     try:
         described: dict[str, Any] = json.loads(read_limited(path, _MAX_DESCRIPTION_BYTES))
@@ -218,7 +222,7 @@ def _refuse(folder: Path, faults: Sequence[str]) -> None:
 
 
 def _table_in(folder: Path, file: Mapping[str, Any]) -> pa.Table:
-    """The table of a file; a ValueError if it is not the one that ``suite.json`` describes."""
+    """The table in a file; a ValueError if it differs from the file that ``suite.json`` records."""
     import pyarrow as pa
 
     content = read_limited(folder / file["path"], _MAX_FILE_BYTES)

@@ -23,18 +23,18 @@ SUITE_FILE = "suite.json"
 FormName = Literal["fluent", "paper"]
 SPLIT = "test"
 KINDS = ("seed", "expansion")
-"""The kinds of cases that a failure rate counts."""
+"""The kinds of rows that failure rates count."""
 CONTRAST = "contrast"
-"""The kind of rows that are a case, changed so that no label passes both; ``seed_id`` names it."""
+"""The kind of rows that are a case changed so that no label passes both; ``seed_id`` is its id."""
 FORMER_CONTRAST = "counterpart"
-"""The same before suite 4.0.0. Ids are still made with it, so that no id has changed."""
+"""The kind of contrasts before suite 4.0.0, which is still hashed so that ids stay the same."""
 ORIGINS = ("masked", "phrase", "attested")
 ALL = "all"
 Row = dict[str, Any]
 _OPTIONAL_COLUMNS = ("production", "second_production", "probability", "masked_text", "score")
-"""Columns that may be empty in a suite that was built."""
+"""Columns that may be empty in a built suite."""
 _MAX_TEXT_CHARACTERS, _MAX_NAME_CHARACTERS = 100_000, 200
-SHOWN = 80
+SHOWN_CHARACTERS = 80
 _PRODUCTION = {
     "lhs": "string",
     "seed_rhs": ["string"],
@@ -65,14 +65,14 @@ COLUMNS: dict[str, Any] = {
     "origin": "string",
     "annotations": [{"of": "string", "annotator": "string", "natural": "int32"}],
 }
-"""The columns of a suite and their types: a list is of one type, a mapping has named parts."""
+"""The type of each column of a suite; ``[type]`` is a list, and a mapping a struct."""
 EMPTY_ROW: Row = {name: [] if isinstance(kind, list) else None for name, kind in COLUMNS.items()}
 EMPTY_ROW |= {"origin": ""}
-"""What columns hold where a row has nothing to say in them."""
+"""The default value of each column."""
 
 
 def case_id(kind: str, capability: str, text: str) -> str:
-    """The id of a case or contrast: 16 hexadecimal digits that follow from these three."""
+    """The id of a case or contrast: a hash of these three as 16 hexadecimal digits."""
     return content_id(FORMER_CONTRAST if kind == CONTRAST else kind, capability, text)
 
 
@@ -82,10 +82,10 @@ def arrow_schema() -> pa.Schema:
 
 
 def schema_of(columns: Mapping[str, Any]) -> pa.Schema:
-    """Columns as Arrow has them, with the features for `datasets`, which takes long to import.
+    """The Arrow schema of columns, with the features for `datasets`, which is slow to import.
 
     Args:
-        columns: types by name, as in `COLUMNS`.
+        columns: the type of each column by its name, as in `COLUMNS`.
     """
     import pyarrow as pa
 
@@ -93,19 +93,19 @@ def schema_of(columns: Mapping[str, Any]) -> pa.Schema:
         if isinstance(kind, list):
             return pa.list_(arrow_type(kind[0]))
         if isinstance(kind, dict):
-            return pa.struct([(name, arrow_type(part)) for name, part in kind.items()])
+            return pa.struct([(name, arrow_type(part_kind)) for name, part_kind in kind.items()])
         return pa.type_for_alias("int64" if kind == "label" else kind)
 
-    described = json.dumps({"info": {"features": _described(columns)}})
+    features_json = json.dumps({"info": {"features": _features(columns)}})
     fields = [(name, arrow_type(kind)) for name, kind in columns.items()]
-    return pa.schema(fields, {"huggingface": described})
+    return pa.schema(fields, {"huggingface": features_json})
 
 
-def _described(kind: Any) -> Any:
+def _features(kind: Any) -> Any:
     if isinstance(kind, list):
-        return [_described(kind[0])]  # the way to write a list that datasets 3 reads, too
+        return [_features(kind[0])]  # the way to write a list that datasets 3 reads, too
     if isinstance(kind, dict):
-        return {name: _described(part) for name, part in kind.items()}
+        return {name: _features(part) for name, part in kind.items()}
     if kind == "label":
         return {"names": list(LABELS), "_type": "ClassLabel"}
     return {"dtype": kind, "_type": "Value"}
@@ -118,12 +118,12 @@ def table_of(table_rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist([dict(row) for row in table_rows], schema=arrow_schema())
 
 
-def reading_of(table_rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """How many cases were annotated, and by whom.
+def annotation_counts(table_rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The number of annotated cases, in total and by annotator.
 
     Returns:
-        ``read``: the number of cases with annotations, of themselves or of their sentences;
-        ``annotators``: by name, how many cases each of them annotated.
+        ``read``: the number of cases with annotations of the case or of its sentences;
+        ``annotators``: the number of cases that each annotator annotated, by name.
     """
     names_of_rows = [
         {annotation["annotator"] for annotation in row.get("annotations") or ()}
@@ -133,14 +133,14 @@ def reading_of(table_rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {"read": sum(map(bool, names_of_rows)), "annotators": dict(sorted(annotators.items()))}
 
 
-def example_of(table_rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def family_example(table_rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """A seed with its first expansion, from the first family that has one.
 
     Args:
         table_rows: the rows of a capability, each seed before its expansions.
 
     Returns:
-        As Markdown ``seed`` and ``labels``, and ``expansion``, if any, its inserted words marked.
+        In Markdown: ``seed``, ``labels`` and, if any, ``expansion`` with bold inserted words.
     """
     expansion = next((row for row in table_rows if row["kind"] == "expansion"), None)
     seed_id = expansion["seed_id"] if expansion else table_rows[0]["id"]
@@ -159,22 +159,22 @@ def example_of(table_rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _spaced_markdown(text: str) -> str:
-    """A part of a sentence as Markdown, with the spaces at its ends."""
+    """A part of a sentence as Markdown, with its leading and trailing spaces."""
     stripped = text.strip()
     return text.replace(stripped, escape_markdown(stripped)) if stripped else text
 
 
 def rows_fingerprint(rows: Iterable[Mapping[str, Any]]) -> str:
-    """SHA-256 over all that figures depend on in the rows of a suite, whatever their order.
+    """SHA-256 over those values in the rows of a suite that figures depend on, in any row order.
 
-    Scores, probabilities and annotations are no part of it: no figure depends on them, and the last
+    Scores, probabilities and annotations are not hashed: no figure depends on them, and the last
     digits of scores differ between processors.
     """
     return fingerprint_of(sorted(fingerprint_of(_identity(row)) for row in rows))
 
 
 def _identity(row: Mapping[str, Any]) -> list[Any]:
-    """What figures depend on in a row; an empty value is as good as a missing one."""
+    """The values of a row that figures depend on; an empty value equals a missing one."""
     labels = row["labels"]
     names = (row[name] or "" for name in ("id", "capability", "kind", "seed_id", "text"))
     sources = [
@@ -186,9 +186,9 @@ def _identity(row: Mapping[str, Any]) -> list[Any]:
 
 
 def typed_rows(rows: Sequence[Any]) -> list[Row]:
-    """Rows from anywhere with each column in its type, and None where a column is missing.
+    """Rows of a user with each value in the type of its column, and None for a missing column.
 
-    Arrays, numbers and tuples of NumPy and its like may stand for Python's.
+    Values may be of NumPy or similar libraries, such as arrays for lists.
 
     Raises:
         ScoringError: a value cannot have the type of its column.
@@ -200,7 +200,7 @@ def typed_rows(rows: Sequence[Any]) -> list[Row]:
         typed: list[Row] = pa.Table.from_pylist(cells, schema=arrow_schema()).to_pylist()
     except (TypeError, ValueError, OverflowError, AttributeError) as error:
         raise ScoringError(
-            f"rows: are none of a suite ({plain(str(error), SHOWN)})",
+            f"rows: are none of a suite ({plain(str(error), SHOWN_CHARACTERS)})",
             hint="pass rows as `load_dataset` gives them",
         ) from error
     for row in typed:
@@ -215,35 +215,35 @@ def _none_for_nan(cell: Any) -> Any:
 
 
 def faults_of_rows(tables: Iterable[tuple[str, str, Sequence[Row]]], *, built: bool) -> list[str]:
-    """What is wrong with single rows of a suite or, if nothing is, with rows and their seeds.
+    """The faults of single rows of a suite or, if there are none, of links from rows to seeds.
 
     Args:
-        tables: for each file its name, the capability of all its rows, and the rows in the types of
-            `COLUMNS`; name and capability are empty where rows come from no file.
-        built: whether the rows must be as they are built here: complete, with hashes as ids.
+        tables: for each file (its name, the capability of its rows, the rows in the types of
+            `COLUMNS`); name and capability are empty for rows from no file.
+        built: whether the rows must be complete and have hashes as ids, like rows of s2lct.
     """
     row_of_id: dict[str, Row] = {}
-    places: list[str] = []
+    locations: list[str] = []
     faults: list[str] = []
     for file, capability, rows in tables:
-        for number, row in enumerate(rows):
+        for row_number, row in enumerate(rows):
             row_faults = [*_faults(row), *(_faults_of_build(row) if built else ())]
             if capability not in ("", row["capability"]):
                 row_faults.append(f"it stands among the rows of {capability}")
             if row["id"] in row_of_id:
                 row_faults.append("its id stands there twice")
             row_of_id[row["id"]] = row
-            places.append(_place(file, row, number))
-            faults += (f"{places[-1]}: {fault}" for fault in row_faults)
+            locations.append(_location_of(file, row, row_number))
+            faults += (f"{locations[-1]}: {fault}" for fault in row_faults)
     return faults or [
-        f"{place}: {fault}"
-        for place, row in zip(places, row_of_id.values(), strict=True)
+        f"{location}: {fault}"
+        for location, row in zip(locations, row_of_id.values(), strict=True)
         for fault in _faults_beside_seed(row, row_of_id.get(row["seed_id"]), built=built)
     ]
 
 
 def _faults(row: Row) -> Iterator[str]:
-    """What is wrong with a row of any suite by itself."""
+    """The faults of a single row that no suite may have."""
     names = [row[name] or "" for name in ("id", "capability", "kind", "seed_id")]
     text, labels, label = row["text"] or "", row["labels"], row["label"]
     if not all(0 < len(name) <= _MAX_NAME_CHARACTERS for name in names):
@@ -269,7 +269,7 @@ def _faults(row: Row) -> Iterator[str]:
 
 
 def _faults_of_build(row: Row) -> Iterator[str]:
-    """What else is wrong with a row that was built here."""
+    """The further faults of a single row that no suite built by s2lct may have."""
     text = row["text"] or ""
     if not _is_complete(row, COLUMNS):
         yield "it, a source or an inserted word lacks something"
@@ -296,9 +296,9 @@ def _is_complete(value: Any, kind: Any) -> bool:
 
 
 def _faults_beside_seed(row: Row, seed: Row | None, *, built: bool) -> Iterator[str]:
-    """What is wrong with the link from a row to its seed, or from a contrast to its case."""
+    """The faults of the link from a row to its seed, or from a contrast to its case."""
     if seed is None:
-        yield f"its seed {plain(row['seed_id'], SHOWN)} is not in the suite"
+        yield f"its seed {plain(row['seed_id'], SHOWN_CHARACTERS)} is not in the suite"
     elif seed["capability"] != row["capability"] or seed["kind"] not in (
         KINDS if row["kind"] == CONTRAST else ("seed",)
     ):
@@ -309,23 +309,23 @@ def _faults_beside_seed(row: Row, seed: Row | None, *, built: bool) -> Iterator[
             yield "without its inserted words it is not its seed"
 
 
-def _place(file: str, row: Row, number: int) -> str:
+def _location_of(file: str, row: Row, row_number: int) -> str:
     names = [row[name] for name in ("capability", "kind", "id")]
-    place = plain(" ".join(names), SHOWN) if all(names) else f"row {number}"
-    return f"{file}, {place}" if file else place
+    location = plain(" ".join(names), SHOWN_CHARACTERS) if all(names) else f"row {row_number}"
+    return f"{file}, {location}" if file else location
 
 
 def without(text: str, inserted: Sequence[tuple[int, int]]) -> str:
-    """A text without its inserted words, and without the space that came with each.
+    """The text of an expansion without its inserted words, and without one space for each.
 
-    An inserted text that begins with a comma came without a space. Words that began the text leave
-    their capital to what begins it without them: *At times, it works.* is *It works.*
+    An insertion that begins with a comma was added without a space. If the text began with an
+    insertion, the remaining text gets a capital: *At times, it works.* becomes *It works.*
 
     Args:
-        text: of an expansion.
+        text: the text of an expansion.
         inserted: the character offsets of the inserted words, ends exclusive.
     """
-    has_capital = text[:1].isupper() and any(start == 0 for start, _ in inserted)
+    began_with_insertion = text[:1].isupper() and any(start == 0 for start, _ in inserted)
     for start, end in sorted(inserted, reverse=True):
         if text[start : start + 1] == ",":
             pass
@@ -335,6 +335,6 @@ def without(text: str, inserted: Sequence[tuple[int, int]]) -> str:
             start -= 1
         text = text[:start] + text[end:]
     # A word with a capital of its own keeps its first letter: iPod.
-    if has_capital and text.split(" ", 1)[0].islower():
+    if began_with_insertion and text.split(" ", 1)[0].islower():
         text = text[0].upper() + text[1:]
     return text

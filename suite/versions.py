@@ -1,4 +1,4 @@
-"""Semantic versions of a suite: what changed since the last one, and which version is due."""
+"""Semantic versions of a suite: the changes since the previous version, and the next version."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CHANGELOG_TITLE = "# Changelog\n"
 
 
 class Bump(enum.Enum):
-    """Which number of a version rises, and why."""
+    """The number of a semantic version to increase, with the reason."""
 
     MAJOR = "labels or ids changed their meaning, or cases went"
     MINOR = "cases or capabilities were added, or cases were annotated anew"
@@ -46,7 +46,7 @@ def version_of_tag(tag: str) -> Version | None:
 
 
 def next_version(version: Version, bump: Bump) -> Version:
-    """The version that follows if this number rises."""
+    """The version after increasing one number."""
     if bump is Bump.MAJOR:
         return Version(f"{version.major + 1}.0.0")
     if bump is Bump.MINOR:
@@ -58,32 +58,35 @@ def compare(
     before: Mapping[str, Sequence[Row]],
     after: Mapping[str, Sequence[Row]],
     *,
-    columns_renamed: bool = False,
+    has_renamed_columns: bool = False,
 ) -> tuple[Bump, list[str]]:
-    """The bump that is due between two versions of a suite, and the changes in words.
+    """The bump between two versions of a suite, and the changes in words.
 
     Args:
-        before: the rows of the last version by capability.
-        after: those of the next.
-        columns_renamed: whether the last one has the column names of before 4.0.0.
+        before: the rows of the previous version by capability.
+        after: the rows of the next version by capability.
+        has_renamed_columns: whether the previous version has the column names used before
+            4.0.0.
     """
-    old, new = _rows_by_id(before), _rows_by_id(after)
-    common = [(row, new[id]) for id, row in old.items() if id in new]
-    redefined = [row for was, row in common if _identity(was) != _identity(row)]
-    annotated = [row for was, row in common if was != row and _identity(was) == _identity(row)]
+    old_rows, new_rows = _rows_by_id(before), _rows_by_id(after)
+    pairs = [(row, new_rows[id]) for id, row in old_rows.items() if id in new_rows]
+    redefined = [row for old_row, row in pairs if _identity(old_row) != _identity(row)]
+    reannotated = [
+        row for old_row, row in pairs if old_row != row and _identity(old_row) == _identity(row)
+    ]
     breaking = [
-        *(["columns renamed: contrast, annotations, annotator"] if columns_renamed else []),
+        *(["columns renamed: contrast, annotations, annotator"] if has_renamed_columns else []),
         *(f"capability {name} removed" for name in before if name not in after),
-        *_counts([row for id, row in old.items() if id not in new], "removed"),
-        *_counts(redefined, "relabelled or redefined"),
+        *_change_lines([row for id, row in old_rows.items() if id not in new_rows], "removed"),
+        *_change_lines(redefined, "relabelled or redefined"),
     ]
-    adding = [
+    additions = [
         *(f"capability {name} added" for name in after if name not in before),
-        *_counts([row for id, row in new.items() if id not in old], "added"),
-        *_counts(annotated, "described or annotated anew"),
+        *_change_lines([row for id, row in new_rows.items() if id not in old_rows], "added"),
+        *_change_lines(reannotated, "described or annotated anew"),
     ]
-    bump = Bump.MAJOR if breaking else Bump.MINOR if adding else Bump.PATCH
-    return bump, breaking + adding
+    bump = Bump.MAJOR if breaking else Bump.MINOR if additions else Bump.PATCH
+    return bump, breaking + additions
 
 
 def changelog_with(
@@ -92,11 +95,11 @@ def changelog_with(
     """A changelog with a new version on top.
 
     Args:
-        changelog: the one so far; empty for none.
+        changelog: the existing changelog; empty for none.
         version: the new version.
-        bump: what rose; None for the first version.
-        changes: in words.
-        notes: what the publisher says about the version.
+        bump: the number that was increased; None for the first version.
+        changes: the changes in words.
+        notes: the publisher's notes on the version.
     """
     reason = "First version." if bump is None else f"{bump.name.capitalize()}: {bump.value}."
     older = changelog.removeprefix(_CHANGELOG_TITLE).strip()
@@ -109,23 +112,23 @@ def changelog_with(
     return "\n".join(filter(None, parts))
 
 
-def counted(rows: Iterable[Row]) -> str:
-    """The rows of each kind in words: ``3 seeds, 1 expansion``."""
+def counts_in_words(rows: Iterable[Row]) -> str:
+    """The number of rows of each kind in words: ``3 seeds, 1 expansion``."""
     kinds = sorted(Counter(row["kind"] for row in rows).items(), reverse=True)
     return ", ".join(f"{count} {kind}{'s' if count != 1 else ''}" for kind, count in kinds)
 
 
-def _counts(rows: Sequence[Row], change: str) -> list[str]:
-    names = dict.fromkeys(row["capability"] for row in rows)
+def _change_lines(rows: Sequence[Row], change: str) -> list[str]:
+    capabilities = dict.fromkeys(row["capability"] for row in rows)
     return [
-        f"{name}: {counted(row for row in rows if row['capability'] == name)} {change}"
-        for name in names
+        f"{name}: {counts_in_words(row for row in rows if row['capability'] == name)} {change}"
+        for name in capabilities
     ]
 
 
-def _rows_by_id(rows_of: Mapping[str, Sequence[Row]]) -> dict[str, Row]:
-    """Rows by id, with their labels in order: another order is no change."""
-    rows = (row for rows in rows_of.values() for row in rows)
+def _rows_by_id(rows_by_capability: Mapping[str, Sequence[Row]]) -> dict[str, Row]:
+    """Rows by id, with labels sorted, because a different order of labels is no change."""
+    rows = (row for rows in rows_by_capability.values() for row in rows)
     return {row["id"]: {**row, "labels": sorted(row["labels"])} for row in rows}
 
 

@@ -1,4 +1,4 @@
-"""Writes a suite's files, which are a Hugging Face dataset and are read by `read`."""
+"""Writes a suite's files, which form a Hugging Face dataset; `read` reads them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from s2lct.identity import fingerprint_of
 from s2lct.suite.tables import (
     SPLIT,
     SUITE_FILE,
-    example_of,
-    reading_of,
+    annotation_counts,
+    family_example,
     rows_fingerprint,
     table_of,
 )
@@ -26,7 +26,7 @@ _DATA_FILE = re.compile(rf"data/[^/]+/{SPLIT}-\d+-of-\d+\.parquet")
 
 
 def files_of_suite(folder: Path) -> list[str]:
-    """The files of the suite in a folder, relative to it; none if there is no suite.
+    """The files of the suite in a folder, relative to it; empty if the folder holds no suite.
 
     If ``suite.json`` is damaged, the files are recognised by their names.
     """
@@ -41,17 +41,19 @@ def files_of_suite(folder: Path) -> list[str]:
 
 
 def write_suite_files(
-    folder: Path, rows_of: Mapping[str, Sequence[Mapping[str, Any]]], described: Mapping[str, Any]
+    folder: Path,
+    rows_of: Mapping[str, Sequence[Mapping[str, Any]]],
+    described: Mapping[str, Any],
 ) -> None:
     """Write card, suite.json and a Parquet file for each capability that has rows.
 
     Args:
         folder: an empty folder.
         rows_of: the rows of each capability, each seed before its expansions.
-        described: what ``suite.json`` says; files, fingerprints and reading are added.
+        described: the content of ``suite.json`` without files, fingerprints and annotators.
 
     Raises:
-        OutputError: no folder can have a capability's name.
+        OutputError: a capability's name cannot be the name of a folder.
     """
     import pyarrow.parquet as pq
 
@@ -77,8 +79,8 @@ def write_suite_files(
         "fingerprint": rows_fingerprint(all_rows),
         "capabilities_sha256": fingerprint_of(described["capabilities"]),
         "files": files,
-        "reading": reading_of(all_rows),
+        "reading": annotation_counts(all_rows),
     }
-    examples = {name: example_of(rows) for name, rows in filled.items()}
+    examples = {name: family_example(rows) for name, rows in filled.items()}
     write_text(folder / SUITE_FILE, json.dumps(description, indent=2, sort_keys=True) + "\n")
     write_text(folder / CARD, render_dataset_card(description, examples))

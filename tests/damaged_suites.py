@@ -18,7 +18,7 @@ from damage import damaged_file, damaged_tree
 from s2lct.files import sha256_of
 from s2lct.suite.former_names import former_schema
 from s2lct.suite.read import read_suite
-from s2lct.suite.tables import ORIGINS, SUITE_FILE, reading_of, rows_fingerprint, table_of
+from s2lct.suite.tables import ORIGINS, SUITE_FILE, annotation_counts, rows_fingerprint, table_of
 
 Rows = list[dict[str, Any]]
 
@@ -56,7 +56,7 @@ def mend(folder: Path, *, fingerprint: bool = True) -> None:
             count = sum(row.get("kind") == kind for row in rows)
             suite["counts"][name][f"{kind}s"] = count
     if every and all("annotations" in row for row in every):
-        suite["reading"] = reading_of(every)
+        suite["reading"] = annotation_counts(every)
     if fingerprint:
         with suppress(LookupError, TypeError):  # rows that lack something have none
             suite["fingerprint"] = rows_fingerprint(every)

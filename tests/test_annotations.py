@@ -20,7 +20,7 @@ from s2lct.builder.curation.language_models import annotations_in
 from s2lct.builder.curation.sheets import Candidate, undecided
 from s2lct.errors import BuildError, S2lctError
 from s2lct.identity import content_id
-from s2lct.suite.annotation import Item, trap_of, with_traps
+from s2lct.suite.annotation import Item, trap_id_of, with_traps
 
 IDS = [content_id("verdict", str(number)) for number in range(40)]
 LABELS = ("negative", "neutral", "positive")
@@ -72,7 +72,7 @@ TEXTS = st.lists(
 def test_a_trap_is_a_text_with_three_words_turned_round(items: list[Item], seed: int) -> None:
     sheet = with_traps(items, seed)
     assert with_traps(items, seed) == sheet
-    originals = {trap_of(item.id): item for item in items}
+    originals = {trap_id_of(item.id): item for item in items}
     traps = [item for item in sheet if item.id in originals]
     assert sorted(item.id for item in sheet if item not in traps) == sorted(i.id for i in items)
     for trap in traps:
@@ -90,7 +90,7 @@ def test_the_annotations_of_a_careless_annotator_do_not_count() -> None:
     def file_of(passed: int, traps: int) -> list[Annotation]:
         own = [annotation(id, "a") for id in IDS]
         return own + [
-            annotation(trap_of(id), "a", natural=2 if number < passed else 0)
+            annotation(trap_id_of(id), "a", natural=2 if number < passed else 0)
             for number, id in enumerate(IDS[:traps])
         ]
 

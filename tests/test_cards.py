@@ -21,7 +21,7 @@ from s2lct.cards import (
     render,
     render_dataset_card,
 )
-from s2lct.suite.tables import example_of
+from s2lct.suite.tables import family_example
 
 
 def described(folder: Path) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def described(folder: Path) -> dict[str, Any]:
 
 def card_of(folder: Path, suite: dict[str, Any], repo: str | None = "s2lct-org/s2lct") -> str:
     examples = {
-        name: example_of(pq.read_table(folder / file["path"]).to_pylist())
+        name: family_example(pq.read_table(folder / file["path"]).to_pylist())
         for name, file in suite["files"].items()
     }
     return render_dataset_card(suite, examples, repo)
@@ -140,7 +140,7 @@ def test_nothing_that_others_supply_becomes_markup(suite_folder: Path) -> None:
     seed = {"id": "a", "kind": "seed", "text": HOSTILE, "labels": [0]}
     word = {"start": 2, "end": 30, "word": HOSTILE[2:30]}
     expansion = seed | {"kind": "expansion", "seed_id": "a", "inserted": [word]}
-    examples = dict.fromkeys(suite["files"], example_of([seed, expansion]))
+    examples = dict.fromkeys(suite["files"], family_example([seed, expansion]))
     card = render_dataset_card(suite, examples, "s2lct-org/s2lct")
     assert metadata(card).keys() - {"license_name"} == metadata(plain_card).keys()
     assert metadata(card)["license"] == "other"

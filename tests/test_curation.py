@@ -42,7 +42,7 @@ from s2lct.errors import AnnotationError, BuildError, OptionError, S2lctError
 from s2lct.files import output_lock
 from s2lct.identity import content_id
 from s2lct.plain_text import as_csv
-from s2lct.suite.annotation import Form, Item, Question, read_annotations, trap_of
+from s2lct.suite.annotation import Form, Item, Question, read_annotations, trap_id_of
 
 TESTS = Path(__file__).parent
 NAMES = ("LC2", "LC4", "LC10")
@@ -81,7 +81,7 @@ class People(LanguageModel):
 
     def annotate(self, items: Sequence[Item]) -> list[Annotation]:
         self.requests.append(list(items))
-        traps = {trap_of(item.id) for item in items}
+        traps = {trap_id_of(item.id) for item in items}
         found = []
         for item in items:
             broken = item.id in traps
@@ -133,7 +133,9 @@ def test_what_readers_passed_is_built(corpus_path: Path, tmp_path: Path) -> None
 
     # The second reader got what the first passed alone.
     assert not any(re.search(first.refused, text) for text in second.read_texts.values())
-    assert all(sum(trap_of(i.id) in {o.id for o in some} for i in some) for some in first.requests)
+    assert all(
+        sum(trap_id_of(i.id) in {o.id for o in some} for i in some) for some in first.requests
+    )
 
 
 def test_who_calls_broken_sentences_natural_is_stopped(corpus_path: Path, tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ from s2lct.files import check_output_folder, output_lock
 from s2lct.labels import Label
 from s2lct.plain_text import ShortRepr
 from s2lct.progress import bar
-from s2lct.suite.annotation import Item, in_reading_order, with_traps
+from s2lct.suite.annotation import Item, shuffled, with_traps
 
 ITEMS_PER_REQUEST = 40
 CASES_PER_ROUND = 400
@@ -296,7 +296,7 @@ def _ask(
 ) -> set[str]:
     """Have a model annotate items; the ids of those without a readable answer."""
     progress = bar(model.name, len(items))
-    waiting = in_reading_order(items, seed)
+    waiting = shuffled(items, seed)
     for _ in range(ATTEMPTS_PER_ITEM):
         asked, waiting = waiting, []
         for start in range(0, len(asked), ITEMS_PER_REQUEST):

@@ -19,8 +19,8 @@ from s2lct.suite.annotation import (
     Form,
     Item,
     Question,
-    in_reading_order,
     read_annotations,
+    shuffled,
     with_traps,
 )
 
@@ -44,7 +44,7 @@ QUESTIONS = (
         "Does it show what the description says?",
         "",
         {"1": "yes", "0": "no"},
-        about_item=True,
+        shows_description=True,
     ),
 )
 
@@ -80,7 +80,7 @@ def write_sheets(items: Sequence[Item], folder: Path, *, seed: int) -> list[Path
     They get a folder of their own, which is named by what is in it: sheets that were handed out
     before stay as they are.
     """
-    ordered = in_reading_order(items, seed)
+    ordered = shuffled(items, seed)
     subfolder = folder / f"cases-{fingerprint_of([item.id for item in ordered])[:8]}"
     starts = range(0, len(ordered), ITEMS_PER_SHEET)
     names = [f"sheet-{number:03}" for number in range(1, len(starts) + 1)]

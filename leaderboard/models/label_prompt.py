@@ -8,7 +8,7 @@ from itertools import permutations
 
 from s2lct.errors import ScoringError
 from s2lct.labels import LABELS, POLAR_LABELS
-from s2lct.suite.prompts import PROMPTS, SLOT, checked_prompt, space_behind
+from s2lct.suite.prompts import PROMPTS, SLOT, checked_prompt, space_after
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class LabelPrompt:
     def completions(self, text: str) -> list[str]:
         """The prompt with a text, followed by each of the words; without a chat template."""
         question = self.render(text)
-        return [f"{question}{space_behind(question)}{word}" for word in self.words]
+        return [f"{question}{space_after(question)}{word}" for word in self.words]
 
     def __str__(self) -> str:
         words, prompt = (json.dumps(part, ensure_ascii=False) for part in (self.words, self.prompt))
