@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from s2lct.leaderboard.results.standings import SuiteStandings
     from s2lct.leaderboard.results.submission import SubmissionCheck
 
-REFUSED = 1
+EXIT_STATUS_OF_REFUSAL = 1
 app = typer.Typer()
 publish = typer.Typer(
     name="publish",
@@ -37,7 +37,7 @@ app.add_typer(publish, rich_help_panel=PUBLISHING)
 
 
 def show_lines(lines: list[str]) -> None:
-    """Show what was done, or would be."""
+    """Show the lines that describe what was done, or would be."""
     for line in lines:
         show(line)
 
@@ -60,7 +60,7 @@ for _publish_function, _example in (
     install, "s2lct install dist/s2lct", "s2lct install ORG/s2lct --version 1.0.0"
 )
 def show_installed(installed: Installed) -> None:
-    """Show what the name s2lct stands for now."""
+    """Show the suite that the name s2lct stands for now, and how to load it."""
     show(f"Installed version {installed.version} of {installed.source}.")
     show(f'  load_dataset("{NAME}", "{installed.configs[0]}", split="test")')
     show(f'  evaluate.load("{NAME}")\nConfigs: {", ".join(installed.configs)}.')
@@ -75,7 +75,7 @@ def show_installed(installed: Installed) -> None:
     results.build_leaderboard, "s2lct leaderboard build results/ --out site/", name="build"
 )
 def show_site(standings: tuple[SuiteStandings, ...], *, out: Path) -> None:
-    """Show the suites of the leaderboard, and where its page is."""
+    """Show the suites of the leaderboard, and the path of its page."""
     from s2lct.leaderboard.site.site import PAGE
 
     for board in standings:
@@ -98,10 +98,10 @@ def show_checks(
         bool, typer.Option("--json", help="Answer with a line of JSON for each file.")
     ] = False,
 ) -> None:
-    """Show each check with its reasons; the exit status is 1 where a result is refused."""
+    """Show each check with its reasons; exit with status 1 if a result is refused."""
     is_refused = False
     for check in checks:
         is_refused = is_refused or not check.accepted
         show(check.as_json() if as_json else str(check))
     if is_refused:
-        raise typer.Exit(REFUSED)
+        raise typer.Exit(EXIT_STATUS_OF_REFUSAL)

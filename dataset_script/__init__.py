@@ -1,1 +1,1 @@
-"""What the Hub serves: the metric module that `evaluate.load` reads."""
+"""Publishing to the Hub, local installation, and the metric module for `evaluate.load`."""

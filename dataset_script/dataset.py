@@ -60,63 +60,72 @@ def publish_dataset(
         )
     written = read_suite(suite)
     publisher = Publisher(repo, "dataset", create_pr, dry_run)
-    last = max(released_versions(repo) if publisher.head else (), default=None)
+    last_version = max(released_versions(repo) if publisher.head else (), default=None)
     bump, older_changelog = None, ""
-    if last is None:
-        new = requested or Version("1.0.0")
+    if last_version is None:
+        new_version = requested or Version("1.0.0")
         changes = [f"{name}: {counts_in_words(rows)}" for name, rows in written.rows.items()]
     else:
-        with hub_errors(f"fetch {repo}@{tag_of(last)}", PublishError):
-            released = Path(
-                publisher.api.snapshot_download(repo, repo_type="dataset", revision=tag_of(last))
+        last_tag = tag_of(last_version)
+        with hub_errors(f"fetch {repo}@{last_tag}", PublishError):
+            released_folder = Path(
+                publisher.api.snapshot_download(repo, repo_type="dataset", revision=last_tag)
             )
-        if _holds(released, _files(written, repo, last)):
-            if requested not in (None, last):
+        if _holds_exactly(released_folder, _files_by_path(written, repo, last_version)):
+            if requested not in (None, last_version):
                 raise PublishError(
-                    f"--version {requested}: nothing changed since {tag_of(last)} of {repo}",
-                    hint=f"there is nothing to publish; load it with revision={tag_of(last)!r}",
+                    f"--version {requested}: nothing changed since {last_tag} of {repo}",
+                    hint=f"there is nothing to publish; load it with revision={last_tag!r}",
                 )
-            return [f"nothing to do: {tag_of(last)} of {repo} is this suite"]
-        before = read_suite(released)
+            return [f"nothing to do: {last_tag} of {repo} is this suite"]
+        released_suite = read_suite(released_folder)
         bump, changes = compare(
-            before.rows,
+            released_suite.rows,
             written.rows,
-            has_renamed_columns=before.has_former_names and not written.has_former_names,
+            has_renamed_columns=released_suite.has_former_names and not written.has_former_names,
         )
-        new = next_version(last, bump)
-        if requested not in (None, new):
-            shown = ": " * bool(changes) + "; ".join(changes[:_MAX_CHANGES_SHOWN])
+        new_version = next_version(last_version, bump)
+        if requested not in (None, new_version):
+            changes_in_words = ": " * bool(changes) + "; ".join(changes[:_MAX_CHANGES_SHOWN])
             raise PublishError(
-                f"--version {requested}: after {last} the next is {new}, because "
-                f"{bump.value}{shown}",
-                hint=f"publish it with --version {new}",
+                f"--version {requested}: after {last_version} the next is {new_version}, because "
+                f"{bump.value}{changes_in_words}",
+                hint=f"publish it with --version {new_version}",
             )
-        if (released / CHANGELOG).exists():
-            older_changelog = (released / CHANGELOG).read_text("utf-8")
-    changelog = changelog_with(older_changelog, new, bump, changes, notes)
-    headline = f"{last} → {new}: {bump.value}" if bump else f"{new}, the first version:"
+        if (released_folder / CHANGELOG).exists():
+            older_changelog = (released_folder / CHANGELOG).read_text("utf-8")
+    changelog = changelog_with(older_changelog, new_version, bump, changes, notes)
+    headline = (
+        f"{last_version} → {new_version}: {bump.value}"
+        if bump
+        else f"{new_version}, the first version:"
+    )
     description = "\n".join(f"- {change}" for change in changes)
-    files = {**_files(written, repo, new), CHANGELOG: changelog.encode()}
-    title = f"S²LCT {new}"
-    done = publisher.publish(files, title, description, replaced="data/*", tag=tag_of(new))
-    return [headline, *(f"  {change}" for change in changes), *done]
+    files = {**_files_by_path(written, repo, new_version), CHANGELOG: changelog.encode()}
+    title = f"S²LCT {new_version}"
+    report_lines = publisher.publish(
+        files, title, description, replaced_pattern="data/*", tag=tag_of(new_version)
+    )
+    return [headline, *(f"  {change}" for change in changes), *report_lines]
 
 
-def _holds(folder: Path, files: dict[str, bytes]) -> bool:
-    """Whether a folder has all these files, and no other data files."""
-    data = {path.relative_to(folder).as_posix() for path in folder.glob("data/**/*.parquet")}
-    return data <= files.keys() and all(
+def _holds_exactly(folder: Path, files: dict[str, bytes]) -> bool:
+    """Whether a folder holds all the given files (content by path), and no other data files."""
+    data_paths = {path.relative_to(folder).as_posix() for path in folder.glob("data/**/*.parquet")}
+    return data_paths <= files.keys() and all(
         (folder / path).exists() and (folder / path).read_bytes() == content
         for path, content in files.items()
     )
 
 
-def _files(suite: WrittenSuite, repo: str, version: Version) -> dict[str, bytes]:
-    """The suite's files as a version in a repository, content by path."""
+def _files_by_path(suite: WrittenSuite, repo: str, version: Version) -> dict[str, bytes]:
+    """The contents, by path, of the files of a suite published in ``repo`` as ``version``."""
     from s2lct.suite.tables import SUITE_FILE, family_example
 
     options = {
-        name: [_portable(part) for part in value] if isinstance(value, list) else _portable(value)
+        name: [_without_folders(part) for part in value]
+        if isinstance(value, list)
+        else _without_folders(value)
         for name, value in suite.described["options"].items()
     }
     described = suite.described | {
@@ -134,8 +143,8 @@ def _files(suite: WrittenSuite, repo: str, version: Version) -> dict[str, bytes]
     return files
 
 
-def _portable(option: Any) -> Any:
-    """An option without the folders of a path, with or without ``sst:`` and the like before it."""
+def _without_folders(option: Any) -> Any:
+    """An option with absolute paths cut to their last part: ``sst:/data/a`` becomes ``sst:a``."""
     if not isinstance(option, str):
         return option
     kind, colon, location = option.rpartition(":")

@@ -1,4 +1,4 @@
-"""Publishing to the Hub: one commit makes a repository hold some files."""
+"""Publish files to a repository of the Hub in one commit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from s2lct.leaderboard.results.hub import hub_api, hub_errors
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-Kind = Literal["dataset", "space"]
+RepositoryKind = Literal["dataset", "space"]
 RepoOption = Annotated[str, typer.Option(help="Repository, as ORG/NAME; made if there is none.")]
 CreatePr = Annotated[
     bool, typer.Option("--create-pr", help="Propose it in a pull request instead of committing.")
@@ -36,17 +36,17 @@ def require_repo(option: str, repo: str) -> None:
 
 @dataclass
 class Publisher:
-    """Publishes to one repository of the Hub that HF_ENDPOINT names.
+    """Publishes to one repository of the Hub at HF_ENDPOINT.
 
     Attributes:
-        repo: ``ORG/NAME``.
-        kind: of the repository.
-        create_pr: propose in a pull request instead of committing.
-        dry_run: only say what would be done; needs no token.
+        repo: the repository, as ``ORG/NAME``.
+        kind: the kind of the repository.
+        create_pr: open a pull request instead of committing.
+        dry_run: only describe what would be done; needs no token.
     """
 
     repo: str
-    kind: Kind
+    kind: RepositoryKind
     create_pr: bool = False
     dry_run: bool = False
 
@@ -57,7 +57,7 @@ class Publisher:
 
     @cached_property
     def head(self) -> str:
-        """The newest commit of the main branch; empty if the repository cannot be seen."""
+        """The id of the main branch's newest commit; empty if the repository cannot be seen."""
         from huggingface_hub.errors import RepositoryNotFoundError
 
         with hub_errors(f"read {self.repo}", PublishError):
@@ -72,20 +72,20 @@ class Publisher:
         title: str,
         description: str = "",
         *,
-        replaced: str | None = None,
+        replaced_pattern: str | None = None,
         tag: str | None = None,
     ) -> list[str]:
         """Commit the files that are new or changed, and tag the commit.
 
         Args:
             files: content by path; other files of the repository stay as they are.
-            title: of the commit.
-            description: of the commit.
-            replaced: a pattern; files that it matches and that are not among ``files`` are deleted.
-            tag: set on the commit, unless that is a proposal.
+            title: the title of the commit.
+            description: the description of the commit.
+            replaced_pattern: delete files that match this pattern and are not in ``files``.
+            tag: the tag to set on the commit; with ``create_pr`` it is not set.
 
         Returns:
-            Lines that say what was done, or with ``dry_run`` what would be.
+            Lines that describe what was done, or with ``dry_run`` what would be.
 
         Raises:
             PublishError: the Hub refuses; the repository then holds its old files or all new ones.
@@ -95,32 +95,32 @@ class Publisher:
                 f"{self.kind} {self.repo}: there is none, or the token may not see it",
                 hint="check its name; a new one is made without --create-pr",
             )
-        done = [] if self.head else [f"create the {self.kind} {self.repo}"]
+        report_lines = [] if self.head else [f"create the {self.kind} {self.repo}"]
         if self.dry_run:
             verb = "propose to" if self.create_pr else "commit to"
             size = f"{len(files):,} files ({sum(map(len, files.values())):,} bytes)"
-            done.append(f"{verb} {self.repo} what is new or changed among {size}")
-            done += [f"set the tag {tag}"] if tag and not self.create_pr else []
-            return [f"would {line}" for line in done]
-        commit, url = self._commit(files, title, description, replaced)
+            report_lines.append(f"{verb} {self.repo} what is new or changed among {size}")
+            report_lines += [f"set the tag {tag}"] if tag and not self.create_pr else []
+            return [f"would {line}" for line in report_lines]
+        commit, url = self._commit(files, title, description, replaced_pattern)
         if url:
             verb = "proposed to" if self.create_pr else "committed to"
-            done += [f"{verb} {self.repo}", f"see {url}"]
+            report_lines += [f"{verb} {self.repo}", f"see {url}"]
         else:
-            done = [f"nothing to do: {self.repo} holds all of it"]
+            report_lines = [f"nothing to do: {self.repo} holds all of it"]
         if tag and url and self.create_pr:
-            done.append(f"after the merge, the same command without --create-pr tags {tag}")
+            report_lines.append(f"after the merge, the same command without --create-pr tags {tag}")
         elif tag:
             consequence = f"The tag {tag} is not set; the same command sets it."
             with hub_errors(f"set the tag {tag} of {self.repo}", PublishError, consequence):
                 self.api.create_tag(self.repo, tag=tag, revision=commit, repo_type=self.kind)
-            done.append(f"set the tag {tag}")
-        return done
+            report_lines.append(f"set the tag {tag}")
+        return report_lines
 
     def _commit(
-        self, files: Mapping[str, bytes], title: str, description: str, replaced: str | None
+        self, files: Mapping[str, bytes], title: str, description: str, replaced_pattern: str | None
     ) -> tuple[str, str]:
-        """The newest commit, and the address of what was committed; empty if nothing changed."""
+        """Commit files; return the newest commit's id, and its URL, empty if nothing changed."""
         consequence = "Nothing was changed by that."
         with (
             TemporaryDirectory() as folder,
@@ -139,9 +139,9 @@ class Publisher:
                 commit_message=title,
                 commit_description=description,
                 create_pr=self.create_pr,
-                # Somebody else's commit in the meantime is refused, not overwritten.
+                # The Hub refuses to overwrite a commit that somebody else made in the meantime.
                 parent_commit=self.head or None,
-                delete_patterns=replaced,
+                delete_patterns=replaced_pattern,
             )
         if commit.oid == self.head:
             return self.head, ""

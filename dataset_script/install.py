@@ -1,9 +1,9 @@
 """Install a suite, so that ``load_dataset("s2lct")`` and ``evaluate.load("s2lct")`` work anywhere.
 
-Nobody can publish a repository without an organization in its name, but both libraries look into
-their caches where the Hub does not know a name or cannot be reached. The caches are filled by
-loading: the suite from a folder named s2lct, the metric from one named evaluate-metric--s2lct. The
-suite's own files lie in the same cache, for scoring on "s2lct".
+The Hub allows no repository without an organization in its name. But both libraries look into their
+caches if the Hub does not know a name or cannot be reached. The caches are filled by loading the
+suite from a folder named s2lct, and the metric from one named evaluate-metric--s2lct. The suite's
+own files are put into the same cache, for scoring on "s2lct".
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from s2lct.suite.versions import read_version, tag_of
 
 NAME = "s2lct"
 METRIC_FILE = Path(__file__).with_name(f"{NAME}.py")
-# evaluate looks up a canonical metric in its cache under this name.
 METRIC_CACHE_NAME = f"evaluate-metric--{NAME}"
+"""The name under which `evaluate` looks up a metric without an organization in its cache."""
 
 
 @dataclass(frozen=True)
 class Installed:
-    """What the name s2lct stands for now.
+    """The suite that is installed under the name s2lct.
 
     Attributes:
-        source: the folder, or the repository with the tag or branch.
-        version: the suite's.
-        configs: what ``load_dataset("s2lct", CONFIG)`` takes.
-        shadow: a folder in the working directory that both libraries take instead, if any.
+        source: the folder, or the repository with its tag or branch, as ``ORG/NAME@v1.0.0``.
+        version: the version of the suite.
+        configs: the configs for ``load_dataset("s2lct", CONFIG)``.
+        shadow: a folder in the working directory that both libraries load instead, if any.
     """
 
     source: str
@@ -71,68 +71,76 @@ def install(
     From any directory, offline too. The folder may be deleted afterwards. What was installed before
     is replaced only when the new suite is ready as a whole.
     """
-    requested = read_version(version) if version is not None else None
+    requested_version = read_version(version) if version is not None else None
     advance = bar("install", None)
-    folder, source = expanded_path(suite), suite
+    suite_folder, source = expanded_path(suite), suite
     repository = repository_of(suite)
-    if repository or not is_folder(folder):
+    if repository or not is_folder(suite_folder):
         if not repository:
             raise SuiteError(
                 f"{plain(suite, 200)}: neither a folder here nor a repository ORG/NAME",
                 hint="name a folder that `s2lct build` wrote, or a repository on the Hub",
             )
-        source = repository if "@" in repository else _released(repository, requested)
+        source = (
+            repository
+            if "@" in repository
+            else _repository_at_version(repository, requested_version)
+        )
         advance(1, f"download {source}")
-        folder = published_suite(source)
-    written = read_suite(folder)
-    if not written.rows:
+        suite_folder = published_suite(source)
+    written_suite = read_suite(suite_folder)
+    if not written_suite.rows:
         raise SuiteError(f"{source}: the suite is empty", hint="build one with more seeds")
-    if version not in (None, written.version):
+    if version not in (None, written_suite.version):
         raise SuiteError(
-            f"--version {version}: {source} is version {written.version}",
-            hint=f"leave out --version, or name version {written.version}",
+            f"--version {version}: {source} is version {written_suite.version}",
+            hint=f"leave out --version, or name version {written_suite.version}",
         )
     target, shadow = installed_folder(), Path.cwd() / NAME
     with (
         output_lock(target, "HF_DATASETS_CACHE"),
-        atomic_folder(target, own_files=files_in(target)) as ready,
-        TemporaryDirectory() as work,
+        atomic_folder(target, own_files=files_in(target)) as partial_folder,
+        TemporaryDirectory() as work_folder,
     ):
-        _load(written, Path(work), ready, advance)
+        _fill_dataset_cache(written_suite, Path(work_folder), partial_folder, advance)
         advance(1, "metric")
-        _prime_metric(Path(work))
+        _fill_metric_cache(Path(work_folder))
     return Installed(
         source=source,
-        version=written.version,
-        configs=(*written.rows, ALL),
+        version=written_suite.version,
+        configs=(*written_suite.rows, ALL),
         shadow=shadow if shadow.is_dir() else None,
     )
 
 
-def _released(repo: str, requested: Version | None) -> str:
-    """``REPO@TAG`` of a version, by default the newest; ``REPO@main`` where there is none."""
-    released = released_versions(repo)
-    if requested is not None and requested not in released:
+def _repository_at_version(repo: str, requested_version: Version | None) -> str:
+    """``REPO@TAG`` of the given version, else of the newest; ``REPO@main`` if there is none."""
+    known_versions = released_versions(repo)
+    if requested_version is not None and requested_version not in known_versions:
         raise SuiteError(
-            f"--version {requested}: {repo} has not released it",
-            hint=f"choose among {', '.join(map(str, released))}" if released else "leave it out",
+            f"--version {requested_version}: {repo} has not released it",
+            hint=f"choose among {', '.join(map(str, known_versions))}"
+            if known_versions
+            else "leave it out",
         )
-    chosen = requested or max(released, default=None)
-    return f"{repo}@{tag_of(chosen) if chosen else 'main'}"
+    version = requested_version or max(known_versions, default=None)
+    return f"{repo}@{tag_of(version) if version else 'main'}"
 
 
-def _load(suite: WrittenSuite, work: Path, ready: Path, advance: Bar) -> None:
-    """Load every config once with `datasets`, from a folder named s2lct into a cache of its own.
+def _fill_dataset_cache(
+    suite: WrittenSuite, work_folder: Path, partial_folder: Path, advance: Bar
+) -> None:
+    """Load every config once with `datasets`, and copy what it caches.
 
     Args:
         suite: the suite.
-        work: an empty folder to work in.
-        ready: the folder that gets what `datasets` cached, and the suite's own files.
-        advance: is told each config.
+        work_folder: an empty folder to work in.
+        partial_folder: the folder for copies of the cached files and of the suite's own files.
+        advance: the progress bar.
     """
     import datasets
 
-    folder, cache = work / "suite" / NAME, work / "cache"
+    folder, cache = work_folder / "suite" / NAME, work_folder / "cache"
     for path in (SUITE_FILE, *(file["path"] for file in suite.described["files"].values())):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(suite.folder / path, folder / path)
@@ -146,17 +154,17 @@ def _load(suite: WrittenSuite, work: Path, ready: Path, advance: Bar) -> None:
     finally:
         if had_bars:
             datasets.enable_progress_bars()
-    for filled in (cache / NAME, folder):
-        shutil.copytree(filled, ready, dirs_exist_ok=True)
+    for filled_folder in (cache / NAME, folder):
+        shutil.copytree(filled_folder, partial_folder, dirs_exist_ok=True)
 
 
-def _prime_metric(work: Path) -> None:
+def _fill_metric_cache(work_folder: Path) -> None:
     """Put the metric module of this package into evaluate's cache, alone."""
     import evaluate
 
-    folder = work / METRIC_CACHE_NAME
+    folder = work_folder / METRIC_CACHE_NAME
     folder.mkdir()
     shutil.copyfile(METRIC_FILE, folder / METRIC_FILE.name)
-    # The cache is named after this file, and is looked into for s2lct.py, which it pulls along.
+    # `evaluate` names the cache after this file, and copies s2lct.py as the file imports it.
     write_text(folder / f"{METRIC_CACHE_NAME}.py", f"from .{NAME} import S2lct\n")
     evaluate.load(str(folder), download_mode="force_redownload")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class _Submission(NamedTuple):
-    """A result file, its contents, and where it goes."""
+    """A result file, its contents, and its path in the dataset of results."""
 
     path: Path
     result: Result
@@ -51,43 +51,45 @@ def publish_results(
     require_repo("--to", to)
     suites = Suites(suite, may_fetch=True)
     accepted: list[_Submission] = []
-    left_out: list[str] = []
+    left_out_lines: list[str] = []
     for path in files:
         try:
-            accepted.append(_checked(path, suites))
+            accepted.append(_checked_submission(path, suites))
         except S2lctError as error:
-            left_out.append(f"{path}: {error.problem.removeprefix(f'{path}: ')}")
-    newest: dict[str, _Submission] = {}
+            left_out_lines.append(f"{path}: {error.problem.removeprefix(f'{path}: ')}")
+    submission_of_target: dict[str, _Submission] = {}
     for submission in sorted(accepted, key=lambda accepted: accepted.result.moment):
-        if older := newest.get(submission.target):
-            left_out.append(f"{older.path}: {submission.path} is a newer result of the same model")
-        newest[submission.target] = submission
-    left_out = [plain(line, MAX_LINE_CHARACTERS) for line in left_out]
-    if not newest:
+        if older := submission_of_target.get(submission.target):
+            left_out_lines.append(
+                f"{older.path}: {submission.path} is a newer result of the same model"
+            )
+        submission_of_target[submission.target] = submission
+    left_out_lines = [plain(line, MAX_LINE_CHARACTERS) for line in left_out_lines]
+    if not submission_of_target:
         raise PublishError(
-            listed(left_out, 1),
+            listed(left_out_lines, 1),
             hint="score models by their Hub ids, or behind an endpoint, on a whole suite",
         )
-    for line in left_out:
+    for line in left_out_lines:
         warnings.warn(f"left out {line}", S2lctWarning, stacklevel=2)
     contents = {"README.md": render("results_card.md", repo=to).encode()}
     lines: list[str] = []
-    for submission in newest.values():
+    for submission in submission_of_target.values():
         result = submission.result
-        contents |= _files(submission)
-        words = in_words(result.overall)
-        lines.append(plain(f"{result.model.name} on suite {result.suite.version}: {words}"))
+        contents |= _files_by_path(submission)
+        figures = in_words(result.overall)
+        lines.append(plain(f"{result.model.name} on suite {result.suite.version}: {figures}"))
     title = f"Add {len(lines)} result{'s' if len(lines) > 1 else ''}"
     description = "\n".join(f"- {line}" for line in lines)
     publisher = Publisher(to, "dataset", create_pr, dry_run)
     return [*lines, *publisher.publish(contents, title, description)]
 
 
-def _checked(path: Path, suites: Suites) -> _Submission:
-    """A result that may be published.
+def _checked_submission(path: Path, suites: Suites) -> _Submission:
+    """Read a result file, and check that it may be published.
 
     Raises:
-        S2lctError: it cannot be read, its suite is not here, or it is refused as a submission.
+        S2lctError: the file cannot be read, its suite is not here, or it is refused.
     """
     from s2lct.leaderboard.results.read_results import read_result
     from s2lct.leaderboard.results.submission import submission_faults
@@ -99,14 +101,14 @@ def _checked(path: Path, suites: Suites) -> _Submission:
     return _Submission(path, result, repository_path(result))
 
 
-def _files(submission: _Submission) -> dict[str, bytes]:
-    """A result's JSON and Parquet file by path; no name tells where a folder lies."""
+def _files_by_path(submission: _Submission) -> dict[str, bytes]:
+    """The contents of a result's JSON and Parquet file, by path, without local folders in names."""
     path, result, target = submission
-    table = PurePosixPath(target).with_suffix(".parquet")
-    suite = result.suite.model_copy(update={"name": public_suite_name(result.suite.name)})
-    outcomes = result.outcomes.model_copy(update={"path": table.name})
-    published = result.model_copy(update={"suite": suite, "outcomes": outcomes})
+    table_path = PurePosixPath(target).with_suffix(".parquet")
+    public_suite = result.suite.model_copy(update={"name": public_suite_name(result.suite.name)})
+    public_outcomes = result.outcomes.model_copy(update={"path": table_path.name})
+    public_result = result.model_copy(update={"suite": public_suite, "outcomes": public_outcomes})
     return {
-        target: (published.model_dump_json(indent=2) + "\n").encode(),
-        str(table): (path.parent / result.outcomes.path).read_bytes(),
+        target: (public_result.model_dump_json(indent=2) + "\n").encode(),
+        str(table_path): (path.parent / result.outcomes.path).read_bytes(),
     }

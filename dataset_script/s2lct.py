@@ -4,4 +4,4 @@ from s2lct.leaderboard.integrations import metric
 
 
 class S2lct(metric.S2lct):
-    """What `evaluate.load` finds in this file; see `metric.S2lct`."""
+    """The metric class that `evaluate.load` finds in this file; see `metric.S2lct`."""

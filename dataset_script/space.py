@@ -36,16 +36,18 @@ def publish_metric(
         )
     require_repo("--repo", repo)
     # torch's local version (2.13.0+cpu) is not on PyPI.
-    pinned = {name: version(name).partition("+")[0] for name in _REQUIREMENTS.split()}
+    pinned_versions = {name: version(name).partition("+")[0] for name in _REQUIREMENTS.split()}
     files = {
         METRIC_FILE.name: METRIC_FILE.read_bytes(),
         "README.md": render("metric_card.md", repo=repo).encode(),
         "index.html": render("metric_page.html", repo=repo).encode(),
-        "requirements.txt": "".join(f"{name}=={pin}\n" for name, pin in pinned.items()).encode(),
+        "requirements.txt": "".join(
+            f"{name}=={pin}\n" for name, pin in pinned_versions.items()
+        ).encode(),
     }
     files |= {f"package/{path}": content for path, content in _package_files().items()}
     publisher = Publisher(repo, "space", create_pr, dry_run)
-    return publisher.publish(files, "Publish the metric", replaced="package/*")
+    return publisher.publish(files, "Publish the metric", replaced_pattern="package/*")
 
 
 @command
