@@ -1,7 +1,7 @@
-"""Neutral sentences for a corpus without any: those of plot summaries.
+"""Neutral sentences of plot summaries, for a corpus without neutral sentences.
 
-What review corpora label neutral often praises and blames at once. Sentences of plot summaries hold
-no opinion of their author (Pang and Lee 2004, the subjectivity dataset).
+Sentences that review corpora label neutral often praise and blame at once. Sentences of plot
+summaries hold no opinion of their author (Pang and Lee 2004, the subjectivity dataset).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from s2lct.errors import CorpusError
 
 MAX_LENGTH_OF_UNKNOWN_WORD = 2
 """Longer words that no review has are taken for names."""
-_MEMBER = "subjectivity/plot.tok.gt9.5000"
-_PLAIN = re.compile(r"[a-z' .,-]+")
+_NLTK_FILE = "subjectivity/plot.tok.gt9.5000"
+_PLAIN_SENTENCE = re.compile(r"[a-z' .,-]+")
 _WORD = re.compile(r"[a-z']+")
 _HINT = (
     "fetch it: python -m nltk.downloader subjectivity; or set NLTK_DATA to the folder that has "
@@ -46,8 +46,10 @@ def read_neutral(spec: str, **columns: Any) -> Corpus | None:
     if spec == SUBJECTIVITY:
         return _read_subjectivity()
     corpus = read_corpus(spec, **columns, labelled=False)
-    neutral = tuple(replace(sentence, label="neutral", score=None) for sentence in corpus.sentences)
-    return replace(corpus, sentences=neutral)
+    neutral_sentences = tuple(
+        replace(sentence, label="neutral", score=None) for sentence in corpus.sentences
+    )
+    return replace(corpus, sentences=neutral_sentences)
 
 
 def _read_subjectivity() -> Corpus:
@@ -56,21 +58,24 @@ def _read_subjectivity() -> Corpus:
     The data is lower-cased, so that names would lack their capital. A word that English writes with
     a capital, or that no review has, is taken for a name.
     """
-    lines = _lines()
-    proper, common = proper_words(), known_words()
+    lines = _read_lines()
+    capitalised_words, lower_case_words = proper_words(), known_words()
 
     def may_be_name(word: str) -> bool:
-        return word in proper or (len(word) > MAX_LENGTH_OF_UNKNOWN_WORD and word not in common)
+        return word in capitalised_words or (
+            len(word) > MAX_LENGTH_OF_UNKNOWN_WORD and word not in lower_case_words
+        )
 
-    numbered = [
+    numbered_lines = [
         (number, line)
         for number, line in enumerate(lines, start=1)
-        if _PLAIN.fullmatch(line.strip()) and not any(map(may_be_name, _WORD.findall(line)))
+        if _PLAIN_SENTENCE.fullmatch(line.strip())
+        and not any(map(may_be_name, _WORD.findall(line)))
     ]
-    texts = restore_texts([line for _, line in numbered])
+    texts = restore_texts([line for _, line in numbered_lines])
     sentences = [
         Sentence("subjectivity", f"plot-{number}", text, "neutral", raw=line)
-        for (number, line), text in zip(numbered, texts, strict=True)
+        for (number, line), text in zip(numbered_lines, texts, strict=True)
     ]
     return corpus_of(
         "subjectivity",
@@ -82,11 +87,11 @@ def _read_subjectivity() -> Corpus:
     )
 
 
-def _lines() -> list[str]:
+def _read_lines() -> list[str]:
     import nltk
 
     try:
-        with nltk.data.find(f"corpora/{_MEMBER}").open() as file:
+        with nltk.data.find(f"corpora/{_NLTK_FILE}").open() as file:
             return file.read().decode("latin-1").splitlines()  # type: ignore[no-any-return]
     except LookupError:
         raise CorpusError(f"{SUBJECTIVITY}: is not in NLTK's data folders", hint=_HINT) from None

