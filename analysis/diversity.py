@@ -17,7 +17,7 @@ import numpy.typing as npt
 from s2lct.analysis.bootstrap import mean_and_interval
 from s2lct.analysis.result import Result
 from s2lct.builder.capabilities.files import cases_beside
-from s2lct.builder.corpus.clean import sentences_of
+from s2lct.builder.corpus.clean import split_sentences
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.models import load_parser, load_tagger, parsed_sentences
 from s2lct.identity import rng_for
@@ -187,7 +187,7 @@ def productions_of_texts(texts: Iterable[str]) -> dict[str, frozenset[str]]:
     advance = bar("tag and parse", len(distinct_texts))
     productions: dict[str, frozenset[str]] = {}
     for start in range(0, len(distinct_texts), TEXTS_PER_BATCH):
-        batch = {text: sentences_of(text) for text in distinct_texts[start:][:TEXTS_PER_BATCH]}
+        batch = {text: split_sentences(text) for text in distinct_texts[start:][:TEXTS_PER_BATCH]}
         sentences = list(dict.fromkeys(sentence for part in batch.values() for sentence in part))
         parsed = dict(zip(sentences, parsed_sentences(sentences, tagger, parser), strict=True))
         for text, part in batch.items():

@@ -1,4 +1,4 @@
-"""Domains: what a corpus is about, for wordings that name it and words that do not belong there.
+"""Domains: the topics of corpora, for wordings of templates and for words foreign to a topic.
 
 A wording in a capability file is for every domain, or says for which:
 ``{film: On first viewing I thought that, else: At first I thought that}``. It may name a
@@ -23,19 +23,19 @@ from s2lct.yaml_files import read_yaml
 
 FILM, NEUTRAL, ELSE = "film", "neutral", "else"
 FOLDER = Path(__file__).parent / "data" / "domains"
-_LISTS = {"thing": "things", "place": "places", "person": "people"}
+_LIST_OF_FIELD = {"thing": "things", "place": "places", "person": "people"}
 _FIELD = re.compile(r"\{([Tt]hing|[Pp]lace|[Pp]erson)\}")
 
 
 class Domain(BaseModel):
-    """What texts of a domain are about; every list may be empty.
+    """The things, places and people that texts of a domain are about; every list may be empty.
 
     Attributes:
-        name: that of its file.
+        name: the name of its file without the ending.
         things: what is reviewed, without an article: film, movie.
-        places: where people meet it, with one: the theater.
-        people: who is met there, with one: the man at the box office.
-        words: words of the domain; those of a shipped domain are inserted in no other.
+        places: where people meet the thing, with an article: the theater.
+        people: whom they meet there, with an article: the man at the box office.
+        words: words of the domain; the words of a shipped domain are never inserted in another.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
@@ -49,27 +49,29 @@ class Domain(BaseModel):
     @property
     def foreign_words(self) -> frozenset[str]:
         """Words of the other shipped domains, singular and plural."""
-        foreign = {word for name in shipped_names() for word in shipped_domain(name).words}
-        return _with_plurals(foreign.difference(self.words))
+        words_of_domains = {
+            word for name in shipped_domain_names() for word in shipped_domain(name).words
+        }
+        return _with_plurals(words_of_domains.difference(self.words))
 
     @property
     def classes(self) -> Mapping[str, frozenset[str]]:
-        """The domain's things, and its other words, singular and plural."""
+        """The domain's things and its other words, each in singular and plural, by word class."""
         things = _with_plurals(self.things)
         return {"things": things, "domain": _with_plurals(self.words) - things}
 
     def templates(self, templates: Any) -> Any:
-        """A form's templates as YAML has them, with this domain's wordings.
+        """The templates of a form, as read from YAML, with this domain's wordings.
 
-        A template is left out if a choice of it has no wording for the domain.
+        A template is left out if one of its choices has no wording for the domain.
 
         Raises:
             ValueError: no template is left.
         """
         if not isinstance(templates, list):
             return templates
-        worded = [self._template(template) for template in templates]
-        usable = [template for template in worded if template is not None]
+        filled_templates = [self._template(template) for template in templates]
+        usable = [template for template in filled_templates if template is not None]
         if templates and not usable:
             raise ValueError(f"no template has a wording for the domain {self.name}: add `{ELSE}`")
         return usable
@@ -87,21 +89,21 @@ class Domain(BaseModel):
         return template | {"choices": choices}
 
     def _wordings(self, wording: Any) -> list[Any]:
-        """A wording, or a pair, for this domain: once for each name that its field can have."""
+        """A wording, or a pair, for this domain: one copy for each name that fits its fields."""
         is_pair = isinstance(wording, list)
-        texts = [self._text(text) for text in (wording if is_pair else [wording])]
+        texts = [self._text_for_domain(text) for text in (wording if is_pair else [wording])]
         if None in texts:
             return []
         joined = " ".join(text for text in texts if isinstance(text, str))
         fields = list(dict.fromkeys(_FIELD.findall(joined)))
-        names = (getattr(self, _LISTS[field.lower()]) for field in fields)
+        names = (getattr(self, _LIST_OF_FIELD[field.lower()]) for field in fields)
         filled = [
-            [_filled(text, dict(zip(fields, combination, strict=True))) for text in texts]
+            [_fill_fields(text, dict(zip(fields, combination, strict=True))) for text in texts]
             for combination in itertools.product(*names)
         ]
         return filled if is_pair else [text for (text,) in filled]
 
-    def _text(self, wording: Any) -> Any:
+    def _text_for_domain(self, wording: Any) -> Any:
         """A wording's text for this domain; None if it has none."""
         if not isinstance(wording, dict):
             return wording
@@ -118,8 +120,8 @@ def _with_plurals(words: Iterable[str]) -> frozenset[str]:
     )
 
 
-def _filled(text: Any, names: Mapping[str, str]) -> Any:
-    """A text with a name for each field, with a capital for ``{Thing}``."""
+def _fill_fields(text: Any, names: Mapping[str, str]) -> Any:
+    """Fill each field of a text with a name, with a capital for ``{Thing}``."""
     if isinstance(text, str):
         for field, name in names.items():
             cased = name[:1].upper() + name[1:] if field[0].isupper() else name
@@ -127,7 +129,7 @@ def _filled(text: Any, names: Mapping[str, str]) -> Any:
     return text
 
 
-def shipped_names() -> list[str]:
+def shipped_domain_names() -> list[str]:
     """The names of the domains in the package."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
@@ -135,35 +137,35 @@ def shipped_names() -> list[str]:
 @cache
 def shipped_domain(name: str) -> Domain:
     """A domain of the package."""
-    return _read(FOLDER / f"{name}.yaml")
+    return _read_domain(FOLDER / f"{name}.yaml")
 
 
 def load_domain(spec: str) -> Domain:
     """A domain by its name, ``neutral``, or the path of a YAML file."""
     if spec == NEUTRAL:
         return Domain()
-    if spec in shipped_names():
+    if spec in shipped_domain_names():
         return shipped_domain(spec)
     if spec.endswith((".yaml", ".yml")):
-        return _read(Path(spec))
-    domains = [NEUTRAL, *shipped_names()]
+        return _read_domain(Path(spec))
+    domains = [NEUTRAL, *shipped_domain_names()]
     raise OptionError(
         f"--domain {plain(spec, 60)}: unknown",
         hint=f"{did_you_mean(spec, domains)}there are {', '.join(domains)}, or name a YAML file",
     )
 
 
-def _read(path: Path) -> Domain:
+def _read_domain(path: Path) -> Domain:
     try:
         data = read_yaml(path)
         return Domain.model_validate((data or {}) | {"name": path.stem})
     except (OSError, ValueError, TypeError) as error:
-        why = (
+        reason = (
             "; ".join(faults_in(error))
             if isinstance(error, ValidationError)
             else " ".join(str(error).split())
         )
         raise OptionError(
-            f"--domain {path}: {plain(why, 500)}",
+            f"--domain {path}: {plain(reason, 500)}",
             hint="write lists of things, places, people and words, as docs/domains.md shows",
         ) from error

@@ -13,7 +13,7 @@ from test_build import config_for, rows_in, run
 
 from s2lct.builder.capabilities.files import load_capabilities, read_capability
 from s2lct.builder.capabilities.schema import Template
-from s2lct.builder.domains import FILM, NEUTRAL, load_domain, shipped_domain, shipped_names
+from s2lct.builder.domains import FILM, NEUTRAL, load_domain, shipped_domain, shipped_domain_names
 from s2lct.builder.pipeline import build_suite
 from s2lct.builder.verify import verify_suite
 from s2lct.errors import CapabilityError
@@ -21,7 +21,7 @@ from s2lct.suite.read import read_description
 
 pytestmark = pytest.mark.shipped_models
 
-DOMAINS = [NEUTRAL, *shipped_names()]
+DOMAINS = [NEUTRAL, *shipped_domain_names()]
 OF_FILMS = re.compile(
     r"\b(films?|movies?|box office|posters?|premiere|theater|cinema\w*|theatrical|matinee|trailer|"
     r"screenplays?|scenes?|viewing|watch\w*|discs?|video|credits|hours of it|plots?|critics?|"

@@ -1,5 +1,5 @@
 """Capabilities, one YAML file each, and the schema of such a file.
 
-A file says what to search for, how to make a text of it, and which labels pass. A new capability
-needs nothing but a file, in this folder or named with ``--capability``.
+A file names the sentences to search for, the templates that make texts of them, and the labels that
+pass. A new capability needs only a file, in this folder or named by ``--capability``.
 """

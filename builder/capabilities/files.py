@@ -1,4 +1,4 @@
-"""Read capability files: the shipped ones in this folder, and a user's own."""
+"""Read capability files: the shipped ones in this folder, and those of a user."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read_capability(path: Path, domain: Domain = _NEUTRAL) -> Capability:
     """Read a capability from a YAML file, with the wordings of a domain.
 
     Raises:
-        CapabilityError: the file cannot be read, or fields of it are wrong, which are named.
+        CapabilityError: the file cannot be read, or fields are wrong; the message names them.
     """
     hint = "mend it; `s2lct capabilities --show LC4` prints a file that fits"
     try:
@@ -40,11 +40,11 @@ def read_capability(path: Path, domain: Domain = _NEUTRAL) -> Capability:
     try:
         return Capability.model_validate(data, context=domain)
     except ValidationError as error:
-        faults = dict.fromkeys(map(_described, error.errors(include_url=False)))
+        faults = dict.fromkeys(map(_describe_error, error.errors(include_url=False)))
         raise CapabilityError(f"{path}: {plain('; '.join(faults), 1_000)}", hint=hint) from error
 
 
-def _described(error: Mapping[str, Any]) -> str:
+def _describe_error(error: Mapping[str, Any]) -> str:
     """A validation error with the name of its field, without pydantic's names of types."""
     field = ".".join(str(part) for part in error["loc"] if not _TYPE_NAME.search(str(part)))
     return f"{field or 'file'}: {error['msg']}"
@@ -53,9 +53,9 @@ def _described(error: Mapping[str, Any]) -> str:
 def capability_files(
     extra_files: Sequence[Path] = (), domain: Domain = _NEUTRAL
 ) -> dict[str, tuple[Capability, Path]]:
-    """The shipped capabilities and those of ``extra_files``, with their files, by id, sorted."""
-    added = ((read_capability(path, domain), path) for path in extra_files)
-    return _by_id(itertools.chain(_shipped(domain).values(), added))
+    """The shipped capabilities and those of ``extra_files`` with their files, by id, in order."""
+    extra_entries = ((read_capability(path, domain), path) for path in extra_files)
+    return _by_id(itertools.chain(_shipped(domain).values(), extra_entries))
 
 
 @cache
@@ -64,17 +64,18 @@ def _shipped(domain: Domain) -> Mapping[str, tuple[Capability, Path]]:
     return _by_id((read_capability(path, domain), path) for path in sorted(folder.glob("*.yaml")))
 
 
-def _by_id(read: Iterable[tuple[Capability, Path]]) -> dict[str, tuple[Capability, Path]]:
-    by_id: dict[str, tuple[Capability, Path]] = {}
-    for capability, path in read:
-        if capability.id.casefold() in by_id:
+def _by_id(entries: Iterable[tuple[Capability, Path]]) -> dict[str, tuple[Capability, Path]]:
+    entry_by_id: dict[str, tuple[Capability, Path]] = {}
+    for capability, path in entries:
+        if capability.id.casefold() in entry_by_id:
             raise CapabilityError(
                 f"{path}: there is a capability {capability.id} already",
                 hint="give the capability another id",
             )
-        by_id[capability.id.casefold()] = capability, path
+        entry_by_id[capability.id.casefold()] = capability, path
     ordered = sorted(
-        by_id.values(), key=lambda entry: math.inf if entry[0].order is None else entry[0].order
+        entry_by_id.values(),
+        key=lambda entry: math.inf if entry[0].order is None else entry[0].order,
     )
     return {capability.id: (capability, path) for capability, path in ordered}
 
@@ -85,23 +86,23 @@ def load_capabilities(
     """The shipped capabilities and those of ``extra_files``.
 
     Args:
-        names: ids of the capabilities to return, in any case; empty for all.
+        names: ids of the capabilities to return, in upper or lower case; empty for all.
         extra_files: a user's own capability files.
-        domain: chooses the wordings.
+        domain: the domain whose wordings are chosen.
 
     Raises:
         CapabilityError: a name is unknown, a file is wrong, or two capabilities have one id.
     """
     files = capability_files(extra_files, domain)
     by_id = {id: capability for id, (capability, _) in files.items()}
-    chosen = in_known_spelling(names, by_id) if names else by_id
-    for name in chosen:
+    ids = in_known_spelling(names, by_id) if names else by_id
+    for name in ids:
         if name not in by_id:
             raise CapabilityError(
                 f"--capability {plain(name, 60)}: unknown",
                 hint=f"{did_you_mean(name, by_id)}there are {', '.join(by_id)}",
             )
-    return tuple(by_id[name] for name in chosen)
+    return tuple(by_id[name] for name in ids)
 
 
 def cases_beside(cases: list[CheckListCase], capability: str) -> list[CheckListCase]:

@@ -1,4 +1,4 @@
-"""The fields of a capability file: what to search for, how to build a text, which labels pass."""
+"""The fields of a capability file: searches for sentences, templates of texts, passing labels."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from s2lct.plain_text import did_you_mean
 from s2lct.suite.capability_ids import ID_PATTERN, is_capability_id
 from s2lct.suite.tables import FormName
 
-_WORD_CLASS = re.compile(
+_WORD_CLASS_PATTERN = re.compile(
     r"(?P<sentiment>positive|neutral|negative) (?P<pos>[a-z]+(?:/[a-z]+)*)"
     r"(?: >= (?P<strength>0\.\d+))?"
 )
-_LABEL_OF_SLOT = re.compile(r"(label|denial) of \w+")
-_PASSING_DENIAL: Mapping[Label, tuple[Label, ...]] = {
+_LABEL_FROM_SLOT = re.compile(r"(label|denial) of \w+")
+_LABELS_PASSING_DENIAL: Mapping[Label, tuple[Label, ...]] = {
     "negative": ("positive", "neutral"),
     "neutral": ("neutral",),
     "positive": ("negative",),
@@ -42,17 +42,17 @@ _PASSING_DENIAL: Mapping[Label, tuple[Label, ...]] = {
 _FIELD = re.compile(r"\{(?P<name>[A-Za-z_]+)(?P<operations>(?:\|[a-z ]+)*)\}")
 
 
-class _Specified(BaseModel):
+class _FileModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class WordClass(_Specified):
+class WordClass(_FileModel):
     """Words of a sentiment and part of speech, written ``"positive adj/noun >= 0.25"``.
 
     Attributes:
-        sentiment: the sentiment that the lexicon gives them.
-        parts_of_speech: their part of speech is one of these.
-        strength: the least absolute score; 0 takes every word of that sentiment.
+        sentiment: the sentiment of the words in the lexicon.
+        parts_of_speech: the parts of speech that a word may have.
+        strength: the least absolute score; with 0, every word of that sentiment is in the class.
     """
 
     sentiment: Sentiment
@@ -64,7 +64,7 @@ class WordClass(_Specified):
     def _from_text(cls, value: Any) -> Any:
         if not isinstance(value, str):
             return value
-        match = _WORD_CLASS.fullmatch(value)
+        match = _WORD_CLASS_PATTERN.fullmatch(value)
         if match is None:
             raise ValueError(f'{value!r} is not like "positive adj/noun" or "negative adj >= 0.25"')
         return {
@@ -74,7 +74,7 @@ class WordClass(_Specified):
         }
 
 
-def _pattern(value: str) -> str:
+def _check_pattern(value: str) -> str:
     try:
         re.compile(value)
     except (re.error, RecursionError, OverflowError) as error:
@@ -82,7 +82,7 @@ def _pattern(value: str) -> str:
     return value
 
 
-def _with_word_lists(value: Any) -> Any:
+def _insert_word_lists(value: Any) -> Any:
     """Replace each ``$name`` among words by the words of a shipped list."""
     if not isinstance(value, list):
         return value
@@ -95,7 +95,7 @@ def _with_word_lists(value: Any) -> Any:
     return items
 
 
-def _with_search_rules(value: Any) -> Any:
+def _insert_search_rules(value: Any) -> Any:
     """Replace each ``$name`` among search rules by the shipped rule."""
     if not isinstance(value, list):
         return value
@@ -120,53 +120,56 @@ def _shipped_rules() -> dict[str, Any]:
     return rules
 
 
-def _printable(value: str) -> str:
-    """Refuse characters that a reader does not see: controls, marks of direction, line breaks."""
+def _check_printable(value: str) -> str:
+    """Refuse invisible characters: controls, marks of direction, line breaks."""
     if hidden := next((letter for letter in value if not letter.isprintable()), ""):
         raise ValueError(f"has the character U+{ord(hidden):04X}, which nobody sees")
     return value
 
 
-def _one_line(value: str) -> str:
-    return _printable(" ".join(value.split()))
+def _join_lines(value: str) -> str:
+    return _check_printable(" ".join(value.split()))
 
 
-def _without_braces(value: str) -> str:
-    """Refuse braces, which would be taken for a slot once the text is in a seed's template."""
+def _check_no_braces(value: str) -> str:
+    """Refuse braces, as they would mark a slot once the text is in a seed's template."""
     if "{" in value or "}" in value:
         raise ValueError(f"{value!r}: braces are only for slots and choices in a template's text")
-    return _printable(value)
+    return _check_printable(value)
 
 
-def _in_domain(templates: Any, info: ValidationInfo) -> Any:
+def _choose_wordings(templates: Any, info: ValidationInfo) -> Any:
     """Choose the wordings of a file's templates for the domain of a build; see `Domain`."""
     return (info.context or Domain()).templates(templates)
 
 
-def _distinct(value: tuple[Any, ...]) -> tuple[Any, ...]:
+def _check_distinct(value: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(set(value)) < len(value):
         raise ValueError("names one twice")
     return value
 
 
-def _can_be_failed(value: tuple[Label, ...]) -> tuple[Label, ...]:
+def _check_some_label_fails(value: tuple[Label, ...]) -> tuple[Label, ...]:
     if len(value) == len(LABELS):
         raise ValueError("every label passes, so no model can fail")
     return value
 
 
-def _wording_of(wording: str | tuple[str, str], number: int) -> str:
-    """A choice's wording in the case (0) or in its contrast (1)."""
-    return wording if isinstance(wording, str) else wording[number]
+def _wording_of(wording: str | tuple[str, str], side: int) -> str:
+    """The wording of a choice on a side: in the case (0) or in its contrast (1)."""
+    return wording if isinstance(wording, str) else wording[side]
 
 
 _ONE_OR_MORE = Field(min_length=1)
-Pattern = Annotated[str, AfterValidator(_pattern)]
-WordList = Annotated[tuple[str, ...], BeforeValidator(_with_word_lists)]
-Line = Annotated[str, Field(max_length=500), AfterValidator(_one_line)]
-Wording = Annotated[str, AfterValidator(_without_braces)]
+Pattern = Annotated[str, AfterValidator(_check_pattern)]
+WordList = Annotated[tuple[str, ...], BeforeValidator(_insert_word_lists)]
+Line = Annotated[str, Field(max_length=500), AfterValidator(_join_lines)]
+Wording = Annotated[str, AfterValidator(_check_no_braces)]
 _Labels = Annotated[
-    tuple[Label, ...], _ONE_OR_MORE, AfterValidator(_distinct), AfterValidator(_can_be_failed)
+    tuple[Label, ...],
+    _ONE_OR_MORE,
+    AfterValidator(_check_distinct),
+    AfterValidator(_check_some_label_fails),
 ]
 Passes = _Labels | str
 Count = Annotated[int, Field(strict=True)]
@@ -174,21 +177,22 @@ Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 YesNo = Annotated[bool, Field(strict=True)]
 
 
-class SearchRule(_Specified):
-    """Conditions on a corpus sentence, all of which must hold.
+class SearchRule(_FileModel):
+    """Conditions on a sentence of the corpus, all of which must hold.
 
     Attributes:
         label: the sentence's label.
-        score_at_least, score_at_most: bounds on the score that SST gives its sentences.
+        score_at_least, score_at_most: bounds on the score that a sentence has in SST.
         words_at_least, words_below: bounds on the number of words without punctuation.
         starts_with: a regular expression that matches at the start of the text.
         matches_no: a regular expression that is not found in the text.
         has_one_of: at least one word is of one of these classes.
         has_none_of: no word is of any of these classes.
-        form_first: whether words are looked up in the lexicon by form first, then by lemma; else
-            by lemma first.
-        has_no_words: forms or lemmas in lower case that it lacks; ``$name`` is a shipped list.
-        complete: whether it has a subject and a finite predicate, and ends with a full stop.
+        form_first: whether words are looked up in the lexicon by form first, then by lemma;
+            otherwise by lemma first.
+        has_no_words: lower-case forms and lemmas, none of which the sentence may have; ``$name``
+            is a shipped list.
+        complete: whether the sentence must have a subject, a finite predicate and a full stop.
     """
 
     label: Label
@@ -207,13 +211,13 @@ class SearchRule(_Specified):
 
 SearchRules = Annotated[
     tuple[SearchRule, ...],
-    BeforeValidator(_with_search_rules),
+    BeforeValidator(_insert_search_rules),
     _ONE_OR_MORE,
 ]
 
 
-class Rewrite(_Specified):
-    r"""A change of the start of a slot's sentence, in the paper form.
+class Rewrite(_FileModel):
+    r"""A change at the start of a slot's sentence, in the paper form.
 
     Attributes:
         find: a regular expression that matches at the start of the sentence.
@@ -241,19 +245,19 @@ def operations_of(field: re.Match[str]) -> tuple[str, ...]:
 
 
 def is_reply(field: re.Match[str]) -> bool:
-    """Whether a field is a reply to a sentence that the template has elsewhere."""
+    """Whether a field is a reply to a sentence elsewhere in the template."""
     return not set(operations_of(field)).isdisjoint(REPLIES)
 
 
-class Contrast(_Specified):
-    """How a template's case is changed so that no label passes both.
+class Contrast(_FileModel):
+    """A change of a template's case, after which other labels pass.
 
     Attributes:
-        text: the contrast's text; by default the template's. A slot that only it has takes a
-            sentence of that slot's search, about as long as the case's.
+        text: the contrast's text; by default the template's. A slot of the contrast alone gets a
+            sentence from that slot's search, about as long as that of the case.
         passes: the labels that pass; see `Template`.
-        reword: whether a word of the sentence is changed; see `s2lct.builder.stages.reword`. The
-            new word decides which of ``passes`` passes.
+        reword: whether a word of the sentence is replaced; see `s2lct.builder.stages.reword`. The
+            new word decides which label of ``passes`` passes.
     """
 
     text: str | None = None
@@ -261,21 +265,21 @@ class Contrast(_Specified):
     reword: bool = False
 
 
-class Template(_Specified):
-    """How slots become a text.
+class Template(_FileModel):
+    """A pattern that makes a text of the sentences in its slots.
 
     Attributes:
         text: the text with ``{slot}`` and ``{choice}``; ``{slot|negate|clause}`` carries out
             operations of `s2lct.builder.language.operations` on the slot's sentence. A reply may
             name the slot again: ``I thought {N|backshift|clause}, but {N|past denial}.``
         choices: for each choice in ``text``, the wordings to choose from. Each is one text, or a
-            pair of the case's and its contrast's. In a file, a wording may be for one domain, and
-            name things of the domain (`s2lct.builder.domains`).
-        rewrite: slots whose start is changed.
+            pair: the case's wording and its contrast's. In a file, a wording may be for one domain,
+            and name things of the domain (`s2lct.builder.domains`).
+        rewrite: for each slot whose start is changed, the change.
         passes: the labels that pass; or ``label of SLOT``; or ``denial of SLOT``, which is negative
             for a positive sentence, positive or neutral for a negative one.
-        weight: how often it is used, relative to other templates over the same slots.
-        contrast: how the case is changed so that other labels pass.
+        weight: its relative frequency among templates over the same slots.
+        contrast: a change of the case, after which other labels pass; None for no contrast.
     """
 
     text: str
@@ -287,13 +291,13 @@ class Template(_Specified):
 
     @model_validator(mode="after")
     def _check(self) -> Template:
-        _printable(self.text)
+        _check_printable(self.text)
         self._check_contrast()
-        if isinstance(self.passes, str) and not _LABEL_OF_SLOT.fullmatch(self.passes):
+        if isinstance(self.passes, str) and not _LABEL_FROM_SLOT.fullmatch(self.passes):
             raise ValueError(
                 f'passes: {self.passes!r} is neither labels nor "label of SLOT" or "denial of SLOT"'
             )
-        _without_braces(_FIELD.sub("", self.text))
+        _check_no_braces(_FIELD.sub("", self.text))
         for field in self.fields():
             self._check_operations(field)
         unused = set(self.choices) - {field["name"] for field in self.fields()}
@@ -302,57 +306,57 @@ class Template(_Specified):
         return self
 
     def _check_contrast(self) -> None:
-        where = f"contrast of {self.text!r}"
+        location = f"contrast of {self.text!r}"
         if self.contrast is None:
             wordings = itertools.chain.from_iterable(self.choices.values())
             if any(isinstance(wording, tuple) for wording in wordings):
                 raise ValueError(f"template {self.text!r}: wordings in pairs, but no contrast")
             return
-        _printable(self.contrast.text or "")
+        _check_printable(self.contrast.text or "")
         if (
             isinstance(self.passes, tuple)
             and isinstance(self.contrast.passes, tuple)
             and not set(self.passes).isdisjoint(self.contrast.passes)
         ):
-            raise ValueError(f"{where}: a label passes both")
+            raise ValueError(f"{location}: a label passes both")
         if self.rewrite or len(self.slots_of_contrast) > 1:
-            raise ValueError(f"{where}: it may neither rewrite nor add several slots")
+            raise ValueError(f"{location}: it may neither rewrite nor add several slots")
         if self.contrast.reword and (len(self.slots) > 1 or self.has_operations):
-            raise ValueError(f"{where}: only a single sentence, unchanged, can be reworded")
+            raise ValueError(f"{location}: only a single sentence, unchanged, can be reworded")
 
     def _check_operations(self, field: re.Match[str]) -> None:
-        where, operations = f"template {self.text!r}", (*OPERATIONS, *REPLIES)
+        location, operations = f"template {self.text!r}", (*OPERATIONS, *REPLIES)
         names = operations_of(field)
         if unknown := set(names) - set(operations):
             raise ValueError(
-                f"{where}: no operation {', '.join(sorted(unknown))}; "
+                f"{location}: no operation {', '.join(sorted(unknown))}; "
                 f"{did_you_mean(min(unknown), operations)}there are {', '.join(operations)}"
             )
         if len(set(names)) < len(names) or len(VERB_OPERATIONS.intersection(names)) > 1:
-            raise ValueError(f"{where}: {field[0]} changes its verb twice")
+            raise ValueError(f"{location}: {field[0]} changes its verb twice")
         if is_reply(field) and (len(names) > 1 or field["name"] not in self.slots):
             raise ValueError(
-                f"{where}: {field[0]} needs {field['name']} elsewhere in the text, and no other "
+                f"{location}: {field[0]} needs {field['name']} elsewhere in the text, and no other "
                 "operation"
             )
         if names and field["name"] in self.choices:
-            raise ValueError(f"{where}: {field['name']} is a choice")
+            raise ValueError(f"{location}: {field['name']} is a choice")
 
     def fields(self) -> Iterator[re.Match[str]]:
-        """The fields of ``text`` from left to right: slots and choices."""
+        """The fields of ``text``, slots and choices, from left to right."""
         return _FIELD.finditer(self.text)
 
     @property
     def labelled_by(self) -> tuple[str, ...]:
-        """The slot whose sentence's label decides which labels pass; empty without one."""
+        """The slot whose sentence decides by its label which labels pass; empty if none does."""
         return (self.passes.split()[-1],) if isinstance(self.passes, str) else ()
 
     def passing(self, labels: Mapping[str, Label]) -> tuple[Label, ...]:
-        """The labels that pass, by the labels of the slots' sentences."""
+        """The labels that pass, given the label of each slot's sentence."""
         if not isinstance(self.passes, str):
             return self.passes
         label = labels[self.labelled_by[0]]
-        return (label,) if self.passes.startswith("label") else _PASSING_DENIAL[label]
+        return (label,) if self.passes.startswith("label") else _LABELS_PASSING_DENIAL[label]
 
     @cached_property
     def slots(self) -> tuple[str, ...]:
@@ -365,7 +369,7 @@ class Template(_Specified):
 
     @cached_property
     def slots_of_contrast(self) -> tuple[str, ...]:
-        """Slots that only the contrast has: at most one."""
+        """The slots of the contrast alone: at most one."""
         contrast = self.as_contrast
         return tuple(slot for slot in contrast.slots if slot not in self.slots) if contrast else ()
 
@@ -380,12 +384,12 @@ class Template(_Specified):
         return math.prod(map(len, self._options.values()))
 
     def variant(self, number: int) -> dict[str, str]:
-        """The wordings in a combination of choices and rewrites; the last choice varies fastest."""
+        """A combination of choices and rewrites by its number; the last choice varies fastest."""
         wording: dict[str, str] = {}
         options = self._options
         for name in reversed(options):
-            number, place = divmod(number, len(options[name]))
-            wording[name] = options[name][place]
+            number, index = divmod(number, len(options[name]))
+            wording[name] = options[name][index]
         return wording
 
     @cached_property
@@ -415,7 +419,7 @@ class Template(_Specified):
 
     @cached_property
     def _options(self) -> dict[str, tuple[str, ...]]:
-        """For each choice and each slot that is rewritten, what there is to choose from."""
+        """For each choice the wordings, and for each rewritten slot the replacements."""
         options = {
             name: tuple(_wording_of(wording, 0) for wording in wordings)
             for name, wordings in self.choices.items()
@@ -423,25 +427,25 @@ class Template(_Specified):
         return options | {slot: rewrite.replace for slot, rewrite in self.rewrite.items()}
 
 
-class Choice(_Specified):
+class Choice(_FileModel):
     """A difference between this form and the paper's, with its reason."""
 
     rule: Line
     reason: Line
 
 
-class Form(_Specified):
-    """One way to carry out a capability.
+class Form(_FileModel):
+    """One way to test a capability.
 
     Attributes:
         search: for each slot, search rules; a sentence must meet one of them.
         templates: the templates, used equally often for each weight.
-        keep_search_rule: whether expansions must meet the rule that their seed met.
-        choices_made: how and why this form differs from the paper's.
+        keep_search_rule: whether an expansion must meet the search rule that its seed met.
+        choices_made: the differences between this form and the paper's, with reasons.
     """
 
     search: dict[str, SearchRules]
-    templates: Annotated[tuple[Template, ...], BeforeValidator(_in_domain), _ONE_OR_MORE]
+    templates: Annotated[tuple[Template, ...], BeforeValidator(_choose_wordings), _ONE_OR_MORE]
     keep_search_rule: YesNo = False
     choices_made: tuple[Choice, ...] = ()
 
@@ -465,12 +469,12 @@ class Form(_Specified):
         return self
 
 
-class CheckListTest(_Specified):
+class CheckListTest(_FileModel):
     """The test of CheckList (Ribeiro et al. 2020) that a capability is modelled on.
 
     Attributes:
         test: its name.
-        passes: labels that the capability's part of the test passes with; empty for all of it.
+        passes: the labels that pass in the capability's part of the test; empty for the whole test.
     """
 
     test: Annotated[Line, _ONE_OR_MORE]
@@ -481,17 +485,17 @@ class CheckListTest(_Specified):
         return not self.passes or set(passes) <= set(self.passes)
 
 
-class Capability(_Specified):
-    """A linguistic capability: what a sentiment model must be able to do.
+class Capability(_FileModel):
+    """A linguistic capability that a sentiment model must have.
 
     Attributes:
         id: such as ``LC4``.
         order: a key that sorts capabilities; those without one come last.
-        title: what it tests, in a few words.
+        title: a name of the capability in a few words.
         short: a shorter title, for tables.
-        expectation: what a model should do, in one sentence.
-        raters: what annotators judge relevance by; unlike the expectation, it names no label.
-        checklist: CheckList's test of the same.
+        expectation: the expected behaviour of a model, in one sentence.
+        raters: the criterion by which annotators judge relevance; it names no label.
+        checklist: the test of CheckList for the same capability.
         forms: ``fluent`` (the default) and, where the paper has the capability, ``paper``.
     """
 
