@@ -49,7 +49,7 @@ class CorpusParts(NamedTuple):
     test: tuple[Sentence, ...]
 
 
-def split_corpus(corpus: Corpus, seed: int = 0) -> CorpusParts:
+def split_corpus(corpus: Corpus, random_seed: int = 0) -> CorpusParts:
     """Split a corpus by its own splits; with one split or none, at random into 8:1:1.
 
     A missing dev or test split is drawn from train at random; equal texts are drawn together.
@@ -64,7 +64,9 @@ def split_corpus(corpus: Corpus, seed: int = 0) -> CorpusParts:
         by_split = {"": list(corpus.sentences)}
     train = by_split.get("train") or by_split.get("") or []
     first_ids = {sentence.text: sentence.id for sentence in reversed(train)}
-    texts = sorted(first_ids, key=lambda text: shuffle_key(seed, "held out", first_ids[text]))
+    texts = sorted(
+        first_ids, key=lambda text: shuffle_key(random_seed, "held out", first_ids[text])
+    )
     if len(texts) < 2:
         raise AnalysisError(
             f"corpus {corpus.name}: {len(texts)} sentences to train on, of the splits "

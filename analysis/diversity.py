@@ -1,10 +1,11 @@
-"""How diverse a suite's cases are, beside CheckList's cases and the corpus it was built from.
+"""Measure the diversity of a suite, of CheckList's cases and of the corpus of the suite.
 
 After S²LCT, RQ3: self-BLEU and distinct productions of equally many cases from each source.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,8 +32,9 @@ from s2lct.tables import Cell, Table
 SUITE, CHECKLIST, CORPUS = "suite", "CheckList", "corpus"
 ALL_CASES = "all"
 BLEU_ORDER = 4
+"""The length of BLEU's longest n-grams."""
 RANDOM_SAMPLES = 3
-"""Samples from CheckList and from the corpus, each as large as the suite's group."""
+"""The number of random samples from CheckList and from the corpus for each group of cases."""
 TEXTS_PER_BATCH = 64
 COLOURS = {SUITE: "#2f81d6", CHECKLIST: "#d9730d", CORPUS: "#7d8590"}
 
@@ -41,9 +43,15 @@ COLOURS = {SUITE: "#2f81d6", CHECKLIST: "#d9730d", CORPUS: "#7d8590"}
 class DiversityRow:
     """The diversity of a source's cases in a group: all, seeds, expansions or a capability.
 
-    ``self_bleu`` is the mean BLEU of each case against all others (Zhu et al. 2018), with the
-    suite's 95 % bootstrap interval, or the least and greatest of the random samples.
-    ``productions`` are distinct ones above the parts of speech, in the mean of the samples.
+    Attributes:
+        group: ``all``, ``seeds``, ``expansions`` or a capability.
+        source: ``suite``, ``CheckList`` or ``corpus``.
+        cases: the number of cases, in each sample.
+        self_bleu: the mean BLEU, 0 to 100, of each case against all others (Zhu et al. 2018).
+        self_bleu_range: of the suite the 95 % bootstrap interval, of other sources the least and
+            greatest figure of the random samples.
+        productions: the number of distinct productions above the parts of speech, a mean over
+            samples.
     """
 
     group: str
@@ -56,16 +64,16 @@ class DiversityRow:
 
 @dataclass(frozen=True, repr=False)
 class Diversity(Result):
-    """A row for each group and source; the group ``all`` and the suite come first."""
+    """The diversity of each group and source; the group ``all`` and the suite come first."""
 
     rows: tuple[DiversityRow, ...]
 
     def table(self) -> Table:
-        """Every group, with a row for each source."""
+        """A table with a row for each source in each group."""
         words = capability_words(row.group for row in self.rows)
         cells: list[list[str | Cell]] = []
         for row in self.rows:
-            is_first = row.source == SUITE  # of its group, whose name stands there alone
+            is_first = row.source == SUITE  # only the first row of a group shows its name
             low, high = row.self_bleu_range
             cells.append(
                 [
@@ -87,7 +95,7 @@ class Diversity(Result):
         )
 
     def plot(self, path: Path) -> None:
-        """Draw self-BLEU and productions of every group into a picture (.svg, .png or .pdf)."""
+        """Plot self-BLEU and productions of every group into an image file (.svg, .png or .pdf)."""
         import matplotlib
         from matplotlib.figure import Figure
 
@@ -96,27 +104,27 @@ class Diversity(Result):
         words = capability_words(groups)
         with matplotlib.rc_context({"svg.hashsalt": "s2lct", "axes.grid": True, "grid.alpha": 0.3}):
             figure = Figure(figsize=(11, 1.4 + 0.35 * len(groups)), layout="constrained")
-            bleu, productions = figure.subplots(1, 2, sharey=True)
-            for place, source in enumerate(sources):
+            bleu_axes, productions_axes = figure.subplots(1, 2, sharey=True)
+            for source_index, source in enumerate(sources):
                 rows = [row for row in self.rows if row.source == source]
                 heights = [
-                    groups.index(row.group) + 0.6 * ((place + 0.5) / len(sources) - 0.5)
+                    groups.index(row.group) + 0.6 * ((source_index + 0.5) / len(sources) - 0.5)
                     for row in rows
                 ]
-                drawn = {"color": COLOURS[source], "label": source}
-                bleu.plot([row.self_bleu for row in rows], heights, "o", **drawn)
+                style = {"color": COLOURS[source], "label": source}
+                bleu_axes.plot([row.self_bleu for row in rows], heights, "o", **style)
                 lows, highs = zip(*(row.self_bleu_range for row in rows), strict=True)
-                bleu.hlines(heights, lows, highs, color=COLOURS[source])
-                productions.plot([row.productions for row in rows], heights, "o", **drawn)
-            bleu.set_title("Self-BLEU (lower is more diverse)")
-            productions.set_title("Distinct productions")
-            names = [f"{words[name].short} {name}".strip() for name in groups]
-            bleu.set_yticks(range(len(groups)), names)
-            bleu.invert_yaxis()
-            for axes in (bleu, productions):
+                bleu_axes.hlines(heights, lows, highs, color=COLOURS[source])
+                productions_axes.plot([row.productions for row in rows], heights, "o", **style)
+            bleu_axes.set_title("Self-BLEU (lower is more diverse)")
+            productions_axes.set_title("Distinct productions")
+            group_labels = [f"{words[name].short} {name}".strip() for name in groups]
+            bleu_axes.set_yticks(range(len(groups)), group_labels)
+            bleu_axes.invert_yaxis()
+            for axes in (bleu_axes, productions_axes):
                 axes.set_xlim(left=0)
             figure.legend(
-                *productions.get_legend_handles_labels(), loc="outside lower center", ncols=3
+                *productions_axes.get_legend_handles_labels(), loc="outside lower center", ncols=3
             )
             figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
@@ -126,50 +134,55 @@ def measure_diversity(
     *,
     checklist: Sequence[CheckListCase] = (),
     corpus: Corpus | None = None,
-    seed: int = 0,
+    random_seed: int = 0,
 ) -> Diversity:
-    """Measure a suite's cases, and as many random ones of CheckList and of a corpus.
+    """Measure the diversity of a suite, and of random samples of CheckList and of a corpus.
 
-    A capability is compared with the CheckList test that its specification names, or with all of
-    CheckList's cases where it names none.
+    Samples have as many cases as the suite has in the group, or as many as the source has. A
+    capability is compared with the CheckList test that its specification names. If it names none,
+    it is compared with all of CheckList's cases.
     """
     groups = _cases_by_group(cases)
-    others: dict[str, Mapping[str, list[str]]] = {}
+    texts_of_others: dict[str, Mapping[str, list[str]]] = {}  # by source and group
     if checklist:
-        others[CHECKLIST] = {
+        texts_of_others[CHECKLIST] = {
             group: [case.text for case in cases_beside([*checklist], group)] for group in groups
         }
     if corpus is not None and corpus.sentences:
         sentences = [sentence.text for sentence in corpus.sentences]
-        others[CORPUS] = dict.fromkeys(groups, sentences)
+        texts_of_others[CORPUS] = dict.fromkeys(groups, sentences)
     samples: dict[tuple[str, str], list[list[str]]] = {}
-    for group, members in groups.items():
-        samples[group, SUITE] = [[case.text for case in members]]
-        for source, texts in others.items():
-            size = min(len(members), len(texts[group]))
-            draws = (("diversity", source, group, str(draw)) for draw in range(RANDOM_SAMPLES))
+    for group, group_cases in groups.items():
+        samples[group, SUITE] = [[case.text for case in group_cases]]
+        for source, texts_by_group in texts_of_others.items():
+            texts = texts_by_group[group]
+            size = min(len(group_cases), len(texts))
             samples[group, source] = [
-                rng_for(seed, *draw).sample(texts[group], size) for draw in draws
+                rng_for(random_seed, "diversity", source, group, str(index)).sample(texts, size)
+                for index in range(RANDOM_SAMPLES)
             ]
     productions = productions_of_texts(
-        text for drawn in samples.values() for texts in drawn for text in texts
+        text for group_samples in samples.values() for sample in group_samples for text in sample
     )
     rows: list[DiversityRow] = []
-    for (group, source), drawn in samples.items():
-        scores = [self_bleu(texts) for texts in drawn]
-        means = [float(sample.mean()) for sample in scores]
+    for (group, source), group_samples in samples.items():
+        scores = [self_bleu(sample) for sample in group_samples]
+        means = [float(sample_scores.mean()) for sample_scores in scores]
         bounds = min(means), max(means)
         if source == SUITE:
             families = families_of(groups[group]).tolist()
-            bounds = mean_and_interval(families, scores[0], seed=0)[1]
-        counts = [len(frozenset().union(*(productions[text] for text in texts))) for texts in drawn]
-        figures = fmean(means), bounds, fmean(counts)
-        rows.append(DiversityRow(group, source, len(drawn[0]), *figures))
+            bounds = mean_and_interval(families, scores[0], random_seed=0)[1]
+        production_counts = [
+            len(frozenset().union(*(productions[text] for text in sample)))
+            for sample in group_samples
+        ]
+        figures = fmean(means), bounds, fmean(production_counts)
+        rows.append(DiversityRow(group, source, len(group_samples[0]), *figures))
     return Diversity(tuple(rows))
 
 
 def _cases_by_group(cases: Sequence[Case]) -> dict[str, list[Case]]:
-    """All cases; seeds and expansions, where there are both; capabilities, where several."""
+    """Cases by group: all; seeds and expansions if there are both; capabilities if several."""
     groups = {ALL_CASES: list(cases)}
     kinds = sorted({case.kind for case in cases}, reverse=True)
     if len(kinds) > 1:
@@ -181,33 +194,37 @@ def _cases_by_group(cases: Sequence[Case]) -> dict[str, list[Case]]:
 
 
 def productions_of_texts(texts: Iterable[str]) -> dict[str, frozenset[str]]:
-    """The distinct productions above the parts of speech, as ``NP -> DT NN``, of each text."""
+    """The distinct productions above the parts of speech of each text, such as ``NP -> DT NN``."""
     tagger, parser = load_tagger(), load_parser()
     distinct_texts = list(dict.fromkeys(texts))
     advance = bar("tag and parse", len(distinct_texts))
     productions: dict[str, frozenset[str]] = {}
     for start in range(0, len(distinct_texts), TEXTS_PER_BATCH):
-        batch = {text: split_sentences(text) for text in distinct_texts[start:][:TEXTS_PER_BATCH]}
-        sentences = list(dict.fromkeys(sentence for part in batch.values() for sentence in part))
+        sentences_of_text = {
+            text: split_sentences(text) for text in distinct_texts[start:][:TEXTS_PER_BATCH]
+        }
+        all_sentences = itertools.chain.from_iterable(sentences_of_text.values())
+        sentences = list(dict.fromkeys(all_sentences))
         parsed = dict(zip(sentences, parsed_sentences(sentences, tagger, parser), strict=True))
-        for text, part in batch.items():
+        for text, text_sentences in sentences_of_text.items():
             productions[text] = frozenset(
                 f"{node.label} -> {' '.join(node.child_labels)}"
-                for sentence in part
+                for sentence in text_sentences
                 if (tree := parsed[sentence]) is not None
                 for node in tree.tree.nodes()
                 if node.children
             )
-        advance(len(batch))
+        advance(len(sentences_of_text))
     return productions
 
 
 def self_bleu(texts: Sequence[str]) -> npt.NDArray[np.float64]:
     """BLEU of each text against all the others, 0 to 100, shape (texts,); 0 of a single text.
 
-    What sacreBLEU gives for a sentence and its references (13a tokens, exponential smoothing,
-    effective order), computed for all texts at once: an n-gram's greatest count among the others
-    is the greatest of all, or the second greatest for the text that has the greatest.
+    The scores equal those of sacreBLEU for a sentence and its references (13a tokens, exponential
+    smoothing, effective order), but are computed for all texts at once. For that, each n-gram's two
+    greatest counts in a text are kept: the greatest count among the other texts is the second
+    greatest for the text that has the greatest, and the greatest for all others.
     """
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.helpers import extract_all_word_ngrams
@@ -216,27 +233,29 @@ def self_bleu(texts: Sequence[str]) -> npt.NDArray[np.float64]:
     if len(texts) < 2:
         return scores
     bleu = BLEU(effective_order=True)
-    counted = [
+    ngrams_and_lengths = [
         extract_all_word_ngrams(bleu.tokenizer(text.rstrip()), 1, BLEU_ORDER) for text in texts
     ]
     two_greatest: dict[tuple[str, ...], list[int]] = {}
-    for ngrams, _ in counted:
+    for ngrams, _ in ngrams_and_lengths:
         for ngram, count in ngrams.items():
             two_greatest[ngram] = sorted([*two_greatest.get(ngram, (0, 0)), count])[1:]
-    lengths = Counter(length for _, length in counted)
-    for number, (ngrams, length) in enumerate(counted):
+    length_counts = Counter(length for _, length in ngrams_and_lengths)
+    for index, (ngrams, length) in enumerate(ngrams_and_lengths):
         correct, total = [0] * BLEU_ORDER, [0] * BLEU_ORDER
         for ngram, count in ngrams.items():
             second, greatest = two_greatest[ngram]
             total[len(ngram) - 1] += count
             correct[len(ngram) - 1] += min(count, second if count == greatest else greatest)
-        other_lengths = lengths if lengths[length] > 1 else lengths.keys() - {length}
-        closest = min(other_lengths, key=lambda other: (abs(other - length), other))
-        scores[number] = bleu.compute_bleu(
+        other_lengths = (
+            length_counts if length_counts[length] > 1 else length_counts.keys() - {length}
+        )
+        closest_length = min(other_lengths, key=lambda other: (abs(other - length), other))
+        scores[index] = bleu.compute_bleu(
             correct,
             total,
             length,
-            closest,
+            closest_length,
             smooth_method=bleu.smooth_method,
             effective_order=bleu.effective_order,
         ).score

@@ -355,7 +355,7 @@ class Retrainer:
 
 def change_of(families: Sequence[int], before: Booleans, after: Booleans) -> Change:
     """The change on at least one case, from its family and whether it failed before and after."""
-    change, ci = mean_and_interval(families, after.astype(np.float64) - before, seed=0)
+    change, ci = mean_and_interval(families, after.astype(np.float64) - before, random_seed=0)
     return Change(
         cases=len(families),
         families=len(set(families)),

@@ -329,7 +329,7 @@ def _agreement(cases: Mapping[str, Case], sentiments: Ratings, relevances: Ratin
         if not values:
             return None
         families = families_of([cases[id] for id in values]).tolist()
-        return mean_and_interval(families, list(values.values()), seed=0)
+        return mean_and_interval(families, list(values.values()), random_seed=0)
 
     lowest_rating, *_, highest_rating = RATINGS
     return Agreement(

@@ -72,7 +72,7 @@ def fine_tuned(
     model: LabelledClassifier,
     examples: Sequence[Example],
     options: TrainOptions = _DEFAULT_OPTIONS,
-    seed: int = 0,
+    random_seed: int = 0,
 ) -> LabelledClassifier:
     """Copy a model, train the copy on examples, and return it.
 
@@ -80,7 +80,7 @@ def fine_tuned(
         model: the model to copy; it is left unchanged.
         examples: texts with labels that the model has a class for.
         options: the settings of the training.
-        seed: the random seed; it decides the order of the batches and dropout.
+        random_seed: the random seed; it decides the order of the batches and dropout.
 
     Raises:
         AnalysisError: the model has no weights that can be trained.
@@ -98,7 +98,7 @@ def fine_tuned(
         {name: values[row] for name, values in encoded.items()} | {"label": example.label}
         for row, example in enumerate(examples)
     ]
-    torch.manual_seed(seed)
+    torch.manual_seed(random_seed)
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
             output_dir=folder,
@@ -106,8 +106,8 @@ def fine_tuned(
             learning_rate=options.lr,
             per_device_train_batch_size=options.batch_size,
             average_tokens_across_devices=False,
-            seed=seed,
-            data_seed=seed,
+            seed=random_seed,
+            data_seed=random_seed,
             save_strategy="no",
             logging_strategy="no",
             eval_strategy="no",

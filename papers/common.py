@@ -185,7 +185,7 @@ def measured_model(
     else:
         shuffled = shuffled_texts(texts.texts, seed)
         tests = max(1, len(shuffled) // HELD_OUT_SHARE)
-        masks = learn_masks(encoder, shuffled[tests:], shuffled[:tests], epochs=1, seed=seed)
+        masks = learn_masks(encoder, shuffled[tests:], shuffled[:tests], epochs=1, random_seed=seed)
         origin = "learned in one epoch, everything else as in the paper"
     if masks.words.sum() >= masks.about.get("words_seen", len(masks.words)):
         origin += "; they keep every word that they were learned from"

@@ -91,7 +91,7 @@ def accuracies(
     for name, sentences in training_sets.items():
         examples = [Example(s.text, LABELS.index(s.label)) for s in sentences]
         for seed in seeds:
-            predicted = fine_tuned(classifier, examples, seed=seed).likeliest_labels(texts)
+            predicted = fine_tuned(classifier, examples, random_seed=seed).likeliest_labels(texts)
             by_set[name].append(float(np.mean(predicted == labels)))
             advance(1)
     return by_set

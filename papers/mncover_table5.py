@@ -46,7 +46,7 @@ def main(
             __file__,
             ["fidelity", str(encoder.device), texts, tests, seed],
             dict[str, Any],
-            lambda: dict(learn_masks(encoder, texts, tests, epochs=1, seed=seed).about),  # noqa: B023
+            lambda: dict(learn_masks(encoder, texts, tests, epochs=1, random_seed=seed).about),  # noqa: B023
         )
         figures = ("held_out", "fidelity", "fidelity_untrained")
         counts = ("words_kept", "words_seen", "pairs_kept", "pairs_seen")

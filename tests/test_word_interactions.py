@@ -140,7 +140,7 @@ def test_the_keyword_that_decides_is_kept_above_all_other_words(
     monkeypatch.setattr(wimask, "BETA", 0.01)
     monkeypatch.setattr(wimask, "BATCH_SIZE", 16)
     before = {name: value.clone() for name, value in keyword_model.model.state_dict().items()}
-    masks = learned_of(keyword_model, 400, epochs=8, learning_rate=2e-2, seed=2)
+    masks = learned_of(keyword_model, 400, epochs=8, learning_rate=2e-2, random_seed=2)
     about, probability = masks.about, masks.about["words"]
     assert probability[KEYWORD] > 0.9
     assert probability[KEYWORD] > max(probability[word] for word in FILLERS)

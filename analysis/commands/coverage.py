@@ -122,7 +122,7 @@ def masks(
     }
     held_out = [sentence.text for sentence in parts.dev]
     learned_masks = learn_masks(
-        encoder, texts, held_out, epochs=epochs, learning_rate=lr, seed=seed, about=about
+        encoder, texts, held_out, epochs=epochs, learning_rate=lr, random_seed=seed, about=about
     )
     learned_masks.save(out / MASKS_FILE)
     write_text(out / REPORT_FILE, learned_masks.json())

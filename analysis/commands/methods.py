@@ -207,7 +207,10 @@ def diversity(
         }
         checklist_cases = [case for case in checklist_cases if id(case) in compared_ids]
     result = measure_diversity(
-        cases.cases, checklist=checklist_cases, corpus=source_corpus(suite, corpus), seed=seed
+        cases.cases,
+        checklist=checklist_cases,
+        corpus=source_corpus(suite, corpus),
+        random_seed=seed,
     )
     if plot is not None:
         result.plot(plot)

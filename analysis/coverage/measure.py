@@ -105,15 +105,17 @@ def texts_by_suite(suites: Sequence[str]) -> dict[str, list[ModelInput]]:
     return texts
 
 
-def text_key(seed: int, purpose: str, text: ModelInput) -> bytes:
+def text_key(random_seed: int, purpose: str, text: ModelInput) -> bytes:
     """A sort key that puts texts in a random order; each purpose has its own order."""
-    return shuffle_key(seed, purpose, *((text,) if isinstance(text, str) else text))
+    return shuffle_key(random_seed, purpose, *((text,) if isinstance(text, str) else text))
 
 
-def random_texts(texts: Iterable[ModelInput], limit: int | None, seed: int) -> list[ModelInput]:
+def random_texts(
+    texts: Iterable[ModelInput], limit: int | None, random_seed: int
+) -> list[ModelInput]:
     """At most ``limit`` distinct texts, drawn at random, in their original order."""
     distinct = list(dict.fromkeys(texts))
-    drawn = set(sorted(distinct, key=lambda text: text_key(seed, "drawn", text))[:limit])
+    drawn = set(sorted(distinct, key=lambda text: text_key(random_seed, "drawn", text))[:limit])
     return [text for text in distinct if text in drawn]
 
 
@@ -124,7 +126,7 @@ class Reference(NamedTuple):
     held_out: dict[str, list[ModelInput]]
 
 
-def read_reference(corpus: str, limit: int | None, seed: int) -> Reference:
+def read_reference(corpus: str, limit: int | None, random_seed: int) -> Reference:
     """Read a corpus: its training sentences, at most ``limit`` at random, and its held-out ones.
 
     `split_corpus` splits the corpus. A file of pairs, ``pairs:FILE``, is read by `read_pairs`;
@@ -136,12 +138,12 @@ def read_reference(corpus: str, limit: int | None, seed: int) -> Reference:
     """
     if corpus.startswith(PAIRS_PREFIX):
         pairs = read_pairs(Path(corpus.removeprefix(PAIRS_PREFIX)))
-        return Reference(random_texts([pair.texts for pair in pairs], limit, seed), {})
+        return Reference(random_texts([pair.texts for pair in pairs], limit, random_seed), {})
     source = read_corpus(corpus, labelled=False)
-    parts = split_corpus(source, seed)
+    parts = split_corpus(source, random_seed)
     held_out: list[ModelInput] = [sentence.text for sentence in (*parts.dev, *parts.test)]
     return Reference(
-        random_texts([sentence.text for sentence in parts.train], limit, seed),
+        random_texts([sentence.text for sentence in parts.train], limit, random_seed),
         {f"random sentences of {source.name}": held_out},
     )
 

@@ -334,7 +334,9 @@ class MaskedModel:
         means[special_entries[special_entries < size - 1]] = 1.0
         return means.float().numpy()
 
-    def train(self, batches: Sequence[Batch], epochs: int, learning_rate: float, seed: int) -> None:
+    def train(
+        self, batches: Sequence[Batch], epochs: int, learning_rate: float, random_seed: int
+    ) -> None:
         """Train the bottleneck to leave the model's predictions as they are."""
         layer = self.bottleneck
         dense_parameters = [*layer.neighbours.parameters(), *layer.word_layer.parameters()]
@@ -342,7 +344,7 @@ class MaskedModel:
             torch.optim.Adam(dense_parameters, lr=learning_rate),
             torch.optim.SparseAdam([layer.pair_logits.weight], lr=learning_rate),
         ]
-        generator = torch.Generator().manual_seed(seed)
+        generator = torch.Generator().manual_seed(random_seed)
         advance = bar("steps", epochs * len(batches))
         for _ in range(epochs):
             for index in torch.randperm(len(batches), generator=generator).tolist():
@@ -365,7 +367,7 @@ def learn_masks(
     *,
     epochs: int = 10,
     learning_rate: float = 1e-5,
-    seed: int = 0,
+    random_seed: int = 0,
     about: Mapping[str, Any] | None = None,
 ) -> Masks:
     """Learn the masks of a model, whose weights stay as they are, and measure their fidelity.
@@ -384,7 +386,7 @@ def learn_masks(
         held_out: the texts to measure the fidelity on.
         epochs: passes over the texts.
         learning_rate: of Adam; the default is the paper's.
-        seed: seed of the initial weights, the order of batches and the drawn masks.
+        random_seed: seed of the initial weights, the order of batches and the drawn masks.
         about: further entries for the masks' ``about``.
 
     Raises:
@@ -396,11 +398,11 @@ def learn_masks(
             hint="give a corpus of some hundred sentences at least",
         )
     pieces = vocabulary_of(encoder, texts)
-    torch.manual_seed(seed)
+    torch.manual_seed(random_seed)
     model = MaskedModel(encoder, pieces)
     batches, held_out_batches = model.batches(texts), model.batches(held_out)
     fidelity_untrained = model.fidelity(held_out_batches)
-    model.train(batches, epochs, learning_rate, seed)
+    model.train(batches, epochs, learning_rate, random_seed)
     word_probabilities = model.word_probabilities(batches)
     size = len(pieces) + 1
     pair_logits = model.bottleneck.pair_logits.weight.detach().view(size, size)
