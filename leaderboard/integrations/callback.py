@@ -11,7 +11,7 @@ from transformers import TrainerCallback
 from s2lct.errors import ScoringError
 from s2lct.labels import check_label_map
 from s2lct.leaderboard.answers.label_rules import rule_for
-from s2lct.leaderboard.models.load import trainers_tokenizer
+from s2lct.leaderboard.models.load import check_trainer_tokenizer
 from s2lct.leaderboard.models.network import Network
 from s2lct.leaderboard.scoring.score import score
 from s2lct.suite.cases import SuiteCases, load_suite
@@ -55,7 +55,7 @@ class CapabilityCallback(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Refuse, before time goes into training, what would fail or keep the worst model."""
-        network = Network(trainers_tokenizer(kwargs.get("processing_class")), kwargs["model"])
+        network = Network(check_trainer_tokenizer(kwargs.get("processing_class")), kwargs["model"])
         rule_for(network.classes, label_map=self.label_map)
         best = f"eval_{(args.metric_for_best_model or '').removeprefix('eval_')}"
         more_is_better = best.endswith("consistency")
@@ -68,7 +68,7 @@ class CapabilityCallback(TrainerCallback):
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Score, and log."""
-        network = Network(trainers_tokenizer(kwargs.get("processing_class")), kwargs["model"])
+        network = Network(check_trainer_tokenizer(kwargs.get("processing_class")), kwargs["model"])
         network.weights_sha256 = ""  # hashing them at every evaluation would take long
         figures = score(network, self.suite, label_map=self.label_map).figures
         rate, share = figures.overall.failure_rate, figures.overall.consistency

@@ -1,4 +1,4 @@
-"""Load a model by its name, or take whatever `s2lct.score` is given as a model."""
+"""Load a model by its name, or make one of any object that `s2lct.score` accepts."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def load_model(
 
     Args:
         name: a built-in model, a folder (``./NAME``), or a Hub id (``ID@REVISION`` pins one).
-        revision: of a Hub id.
-        device: ``auto`` for a GPU where there is one.
+        revision: the revision of a Hub id; None for the newest.
+        device: a device of torch; ``auto`` for a GPU if there is one.
         dtype: one of `DTYPES`; ``auto`` is bfloat16 on a GPU, else float32.
-        prompt: with it, folders and Hub ids are language models.
+        prompt: the prompt of a language model; None if a folder or Hub id is a classifier.
 
     Raises:
         ScoringError: there is no such model, or it cannot be scored.
@@ -55,75 +55,75 @@ def load_model(
         name = folder_argument(name)
     if folder is None:
         name = name.removeprefix(HUB_PREFIX)
-        if "/" not in name and (near := did_you_mean(name, BUILT_IN)):
+        if "/" not in name and (suggestion := did_you_mean(name, BUILT_IN)):
             raise ScoringError(
                 f"model {name}: there is no such model",
-                hint=f"{near}there are {', '.join(BUILT_IN)}; a folder is named ./{name}",
+                hint=f"{suggestion}there are {', '.join(BUILT_IN)}; a folder is named ./{name}",
             )
-        name, _, pinned = name.partition("@")
-        revision = pinned or revision
+        name, _, pinned_revision = name.partition("@")
+        revision = pinned_revision or revision
     if prompt is not None:
         return LanguageModel(name, prompt, revision=revision, device=device, dtype=dtype)
     return SequenceClassifier(name, revision=revision, device=device, dtype=dtype)
 
 
 def as_model(model: Any, *, tokenizer: Any = None, classes: Sequence[str] | None = None) -> Model:
-    """Make a model to score of whatever `s2lct.score` is given.
+    """Make a `Model` of the argument ``model`` of `s2lct.score`.
 
     Args:
         model: a name, a `Model`, a function from texts to predictions, a pipeline, a Trainer, a
             `transformers` model with ``tokenizer``, or the two as a pair.
-        tokenizer: of a `transformers` model.
+        tokenizer: the tokenizer of a `transformers` model.
         classes: all classes of the model behind a function, in its order.
 
     Raises:
-        ScoringError: it is none of these, or ``tokenizer`` or ``classes`` do not go with it.
+        ScoringError: ``model`` is none of these, or takes no ``tokenizer`` or ``classes``.
     """
     if isinstance(model, tuple) and len(model) == 2 and tokenizer is None:
         model, tokenizer = model
-    shown = f"a model of type {type(model).__name__}"
+    description = f"a model of type {type(model).__name__}"
     if tokenizer is not None and not _is_torch_module(model):
         raise ScoringError(
-            f"tokenizer= with {shown}",
+            f"tokenizer= with {description}",
             hint="leave it out; it goes with a transformers model in memory",
         )
-    to_score: Model
+    scorable: Model
     if isinstance(model, (str, Path)):
-        to_score = load_model(model)
+        scorable = load_model(model)
     elif isinstance(model, Model):
-        to_score = model
+        scorable = model
     elif hasattr(model, "predict") and hasattr(model, "processing_class"):
-        to_score = Network(trainers_tokenizer(model.processing_class), model.model, "trainer")
+        scorable = Network(check_trainer_tokenizer(model.processing_class), model.model, "trainer")
     elif hasattr(model, "task") and hasattr(model, "tokenizer"):
-        to_score = Network(model.tokenizer, model.model, "pipeline")
+        scorable = Network(model.tokenizer, model.model, "pipeline")
     elif _is_torch_module(model):
         if tokenizer is None or not hasattr(model, "config"):
             raise ScoringError(
-                f"{shown} without its tokenizer or its transformers configuration",
+                f"{description} without its tokenizer or its transformers configuration",
                 hint="pass tokenizer= too, or (model, tokenizer), or a function from texts to "
                 "probabilities",
             )
-        to_score = Network(tokenizer, model)
+        scorable = Network(tokenizer, model)
     elif callable(model):
-        to_score = Function(model, classes=classes)
+        scorable = Function(model, classes=classes)
     else:
         raise ScoringError(
-            shown,
+            description,
             hint="pass a name, a function from texts to labels or probabilities, a pipeline, a "
             "Trainer, or a transformers model with tokenizer=",
         )
-    if classes is not None and not isinstance(to_score, Function):
+    if classes is not None and not isinstance(scorable, Function):
         raise ScoringError(
-            f"classes= with {shown}", hint="leave it out; it is for functions: say label_map="
+            f"classes= with {description}", hint="leave it out; it is for functions: say label_map="
         )
-    return to_score
+    return scorable
 
 
-def trainers_tokenizer(tokenizer: Any) -> Any:
-    """The tokenizer of a `transformers.Trainer`.
+def check_trainer_tokenizer(tokenizer: Any) -> Any:
+    """The tokenizer of a `transformers.Trainer`, which must not be None.
 
     Raises:
-        ScoringError: it has none.
+        ScoringError: it is None.
     """
     if tokenizer is None:
         raise ScoringError(
@@ -133,5 +133,5 @@ def trainers_tokenizer(tokenizer: Any) -> Any:
 
 
 def _is_torch_module(model: Any) -> bool:
-    torch = sys.modules.get("torch")  # who has a module has imported torch
+    torch = sys.modules.get("torch")  # if there is a torch module, torch is imported
     return torch is not None and isinstance(model, torch.nn.Module)

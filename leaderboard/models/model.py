@@ -26,11 +26,11 @@ EMBEDDED_MODELS = ("embedded-2class", "embedded-3class")
 CARD = "README.md"
 _MAX_LICENCE_CHARACTERS = 80
 Batch = tuple[list[int], Array]
-"""The numbers of texts, and their probabilities, shape (texts, classes)."""
+"""Index of each text of a batch, and probabilities of classes, shape (texts, classes)."""
 
 
 class ModelFacts(NamedTuple):
-    """Number of weights, licence, and how a model computes, as far as that is known."""
+    """Number of weights, licence, and how a model computes; None or empty where unknown."""
 
     parameters: int | None = None
     licence: str | None = None
@@ -40,13 +40,13 @@ class ModelFacts(NamedTuple):
 
 
 class Model(ABC):
-    """Anything that can be scored.
+    """A model that can be scored.
 
     Attributes:
-        name: what tables call it.
-        revision: the Hub commit, or the version of its package; empty if there is none.
-        weights_sha256: what tells its weights from others'; empty where nobody here has them.
-        prompt: what a language model is asked; None for other models.
+        name: the name of the model in tables.
+        revision: the Hub commit, or the version of the model's package; empty if there is none.
+        weights_sha256: SHA-256 of the weights; empty if they are not on this machine.
+        prompt: the prompt of a language model; None for other models.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Model(ABC):
 
     @property
     def facts(self) -> ModelFacts:
-        """What is known of it; its card may be fetched for its licence."""
+        """Facts about the model; its card may be fetched for the licence."""
         return ModelFacts()
 
     @abstractmethod
@@ -66,27 +66,28 @@ class Model(ABC):
         label_map: Mapping[str, str] | None = None,
         cache: Path | None = None,
     ) -> Predictions:
-        """Predict texts.
+        """Predict the labels of texts.
 
         Args:
-            texts: distinct or not; equal ones are computed once.
-            label_map: what the user says of its classes.
-            cache: the file that keeps predictions for the next time; None for none.
+            texts: the texts; equal ones are computed once.
+            label_map: the user's label map of the model's classes.
+            cache: the file in which predictions are cached; None for no cache.
 
         Raises:
             ScoringError: the model does not answer, or its outputs cannot be used.
         """
 
     def close(self) -> None:  # noqa: B027
-        """Give back what it holds, such as connections to a server."""
+        """Release resources, such as connections to a server."""
 
 
 class Classifier(Model):
     """A model that gives probabilities of classes.
 
     Attributes:
-        classes: their names, in the order of the probabilities.
-        fingerprint: SHA-256 over what decides its probabilities; empty where they must not be kept.
+        classes: the names of the classes, in the order of the probabilities.
+        fingerprint: SHA-256 over everything that its probabilities depend on, apart from the text;
+            empty if they must not be cached.
     """
 
     classes: tuple[str, ...]
@@ -94,11 +95,11 @@ class Classifier(Model):
 
     @abstractmethod
     def probabilities(self, texts: Sequence[str]) -> Iterator[Batch]:
-        """Compute distinct texts, in batches of any size and order."""
+        """Compute the probabilities of distinct texts, in batches of any size and order."""
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
-        """The numbers of texts that are computed together, and what the model reads of them."""
-        yield from (([number], text) for number, text in enumerate(texts))
+        """Batches: indices of texts that are computed together, and the model's input for them."""
+        yield from (([index], text) for index, text in enumerate(texts))
 
     def predict(
         self,
@@ -110,38 +111,37 @@ class Classifier(Model):
         rule = rule_for(self.classes, model=self.name, label_map=label_map)
         table = probabilities_of(self, texts, cache)
         rule_in_words = f"{rule}; {self.prompt}" if self.prompt else str(rule)
-        return Predictions(
-            rule.labels(table), rule_in_words, rule.label_map, rule.label_probabilities(table)
-        )
+        labels, probabilities = rule.labels(table), rule.label_probabilities(table)
+        return Predictions(labels, rule_in_words, rule.label_map, probabilities)
 
 
 def probabilities_of(model: Classifier, texts: Sequence[str], cache: Path | None = None) -> Array:
-    """Probabilities of the classes, shape (texts, classes); see `Model.predict`."""
+    """A model's probabilities of its classes, shape (texts, classes); see `Model.predict`."""
 
-    def compute(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        advance = bar(model.name, len(missing))
-        for numbers, batch in model.probabilities(missing):
-            _check_batch(model, numbers, batch)
-            for number, row in zip(numbers, batch, strict=True):
-                yield missing[number], row.astype("<f8").tobytes()
-            advance(len(numbers))
+    def compute(missing_texts: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        advance = bar(model.name, len(missing_texts))
+        for indices, batch in model.probabilities(missing_texts):
+            _check_batch(model, indices, batch)
+            for index, row in zip(indices, batch, strict=True):
+                yield missing_texts[index], row.astype("<f8").tobytes()
+            advance(len(indices))
 
     if cache is None or not model.fingerprint:
         rows = dict(compute(list(dict.fromkeys(texts)))) if texts else {}
     else:
         code, facts = source_fingerprint("s2lct.leaderboard.models"), model.facts
-        place = [predicting_versions(), facts.device, facts.dtype]
-        key = fingerprint_of([code, model.fingerprint, list(model.classes), *place])
-        with Cache(cache) as kept:
-            rows = predictions(kept, key, texts, compute)
+        environment = [predicting_versions(), facts.device, facts.dtype]
+        key = fingerprint_of([code, model.fingerprint, list(model.classes), *environment])
+        with Cache(cache) as opened_cache:
+            rows = predictions(opened_cache, key, texts, compute)
     table = np.array([np.frombuffer(rows[text], dtype="<f8") for text in texts])
     return table.reshape(-1, len(model.classes))
 
 
-def _check_batch(model: Classifier, numbers: list[int], batch: Array) -> None:
-    if batch.shape != (len(numbers), len(model.classes)):
+def _check_batch(model: Classifier, indices: list[int], batch: Array) -> None:
+    if batch.shape != (len(indices), len(model.classes)):
         raise ScoringError(
-            f"model {model.name}: gave {batch.shape} for {len(numbers)} texts and "
+            f"model {model.name}: gave {batch.shape} for {len(indices)} texts and "
             f"{len(model.classes)} classes",
             hint="give one row for each text and one column for each class",
         )
@@ -153,15 +153,15 @@ def _check_batch(model: Classifier, numbers: list[int], batch: Array) -> None:
 
 
 class Function(Model):
-    """A Python function from a list of texts to what `read_predictions` takes.
+    """A Python function from a list of texts to predictions, see `read_predictions`.
 
-    Its predictions are not kept: nothing tells whether the function changed.
+    Its predictions are not cached: nothing tells whether the function has changed.
 
     Args:
         function: the function.
-        name: what tables call it; by default its own name.
+        name: its name in tables; by default the name of the function.
         classes: the names of all classes of the model behind it, in its order; without them it may
-            give neither numbers nor unnamed probabilities.
+            return neither class numbers nor unnamed probabilities.
     """
 
     def __init__(
@@ -186,16 +186,16 @@ class Function(Model):
 
 
 def package_licence(package: str) -> str | None:
-    """The licence that an installed package states."""
+    """The licence in an installed package's metadata; None without a package or licence."""
     try:
-        stated = metadata(package)
+        fields = metadata(package)
     except PackageNotFoundError:
         return None
-    return _first_line(stated["License-Expression"] or stated["License"] if len(stated) else None)
+    return _first_line(fields["License-Expression"] or fields["License"] if len(fields) else None)
 
 
 def card_licence(name: str, revision: str) -> str | None:
-    """The licence that a model's card states; None if it cannot be read or reached."""
+    """The licence in a model's card; None if there is none, or the card cannot be read."""
     from huggingface_hub import hf_hub_download
 
     try:
@@ -205,10 +205,10 @@ def card_licence(name: str, revision: str) -> str | None:
             if folder is None
             else folder / CARD
         )
-        stated = front_matter(read_limited(path, MAX_BYTES).decode("utf-8")).get("license")
+        licence = front_matter(read_limited(path, MAX_BYTES).decode("utf-8")).get("license")
     except Exception:  # a model without a card, or whose card is broken, is scored all the same
         return None
-    return _first_line(", ".join(map(str, stated)) if isinstance(stated, list) else stated)
+    return _first_line(", ".join(map(str, licence)) if isinstance(licence, list) else licence)
 
 
 def _first_line(text: object) -> str | None:

@@ -1,7 +1,7 @@
 """Checks that the parts of a transformers model fit together.
 
-`transformers` fills what a checkpoint lacks with random numbers, leaves out what a configuration
-does not name, and cuts texts, all without a word.
+`transformers` reports none of these as an error: weights that a checkpoint lacks become random
+numbers, layers that a configuration leaves out are not loaded, and long texts are cut.
 """
 
 from __future__ import annotations
@@ -16,47 +16,47 @@ from s2lct.labels import meaning_of, plain_name
 from s2lct.plain_text import listed
 
 MAX_INPUT_TOKENS = 512
-"""Texts are cut to so many tokens, or fewer where a model reads fewer."""
+"""Number of tokens to which texts are cut; fewer for a model that reads fewer."""
 _MIN_INPUT_TOKENS = 16
-"""A model that reads fewer reads no sentence."""
+"""Fewest tokens that a model must read: sentences have more."""
 _MAX_LISTED = 3
 _LAYER_NUMBER = re.compile(r"\.(\d+)(?=\.)")
-_POSITION_NUMBERS = re.compile(r"(^|\.)position_ids$")
-"""Old checkpoints hold the numbers of positions, which are no weights."""
+_POSITION_IDS = re.compile(r"(^|\.)position_ids$")
+"""Entries of old checkpoints that hold the indices of positions, which are no weights."""
 
 
 def token_limit(name: str, tokenizer: Any, config: Any) -> int | None:
-    """How many tokens a model reads, by tokenizer and configuration; None where neither says.
+    """How many tokens a model reads; None if neither tokenizer nor configuration states it.
 
     Raises:
-        ScoringError: it is fewer than any sentence has.
+        ScoringError: the limit is below `_MIN_INPUT_TOKENS`.
     """
-    stated = {
+    stated_limits = {
         "model_max_length in tokenizer_config.json": getattr(tokenizer, "model_max_length", None),
         "max_position_embeddings in config.json": getattr(config, "max_position_embeddings", None),
     }
-    # Configurations say "no limit" by a number below 0, and tokenizers by 1e30.
-    limits = {
+    # A negative number in a configuration, and 1e30 in a tokenizer, mean "no limit".
+    known_limits = {
         source: int(value)
-        for source, value in stated.items()
+        for source, value in stated_limits.items()
         if isinstance(value, (int, float)) and 0 <= value < 1 << 60
     }
-    if not limits:
+    if not known_limits:
         return None
-    source = min(limits, key=limits.__getitem__)
-    if limits[source] < _MIN_INPUT_TOKENS:
+    source = min(known_limits, key=known_limits.__getitem__)
+    if known_limits[source] < _MIN_INPUT_TOKENS:
         raise ScoringError(
-            f"model {name}: reads {limits[source]} tokens of a text ({source})",
+            f"model {name}: reads {known_limits[source]} tokens of a text ({source})",
             hint="write there how many the model was trained with, mostly 512",
         )
-    return limits[source]
+    return known_limits[source]
 
 
 def check_label_ids(model: str, config: Any) -> None:
     """Refuse a configuration whose ``id2label`` and ``label2id`` contradict each other.
 
     Raises:
-        ScoringError: they do.
+        ScoringError: they contradict each other.
     """
     names: Mapping[Any, Any] = getattr(config, "id2label", None) or {}
     stated = getattr(config, "label2id", None)
@@ -80,10 +80,10 @@ def check_weights(name: str, model: Any, missing: Iterable[str], unused: Iterabl
     A warning names other weights of the checkpoint that the model does not use.
 
     Args:
-        name: of the model.
-        model: of transformers.
-        missing: weights that the checkpoint lacks.
-        unused: weights of the checkpoint that the model lacks.
+        name: the name of the model in messages.
+        model: a model of transformers.
+        missing: names of weights that the checkpoint lacks.
+        unused: names of weights of the checkpoint that the model lacks.
 
     Raises:
         ScoringError: weights are missing, or layers are left out.
@@ -95,19 +95,19 @@ def check_weights(name: str, model: Any, missing: Iterable[str], unused: Iterabl
             "model is scored with --llm, and only such: this one is "
             f"{getattr(model.config, 'architectures', None)}",
         )
-    unused = [key for key in sorted(unused) if not _POSITION_NUMBERS.search(key)]
-    layers = {layer for key in model.state_dict() for layer in _layers_in(key)}
-    stacks = {layer.rpartition(".")[0] for layer in layers}
-    left_out = {
+    unused = [key for key in sorted(unused) if not _POSITION_IDS.search(key)]
+    model_layers = {layer for key in model.state_dict() for layer in _layers_of_weight(key)}
+    stacks = {layer.rpartition(".")[0] for layer in model_layers}
+    missing_layers = {
         layer
         for key in unused
-        for layer in _layers_in(key)
-        if layer not in layers and layer.rpartition(".")[0] in stacks
+        for layer in _layers_of_weight(key)
+        if layer not in model_layers and layer.rpartition(".")[0] in stacks
     }
-    if left_out:
+    if missing_layers:
         raise ScoringError(
             f"model {name}: its checkpoint has layers that its configuration leaves out, "
-            + listed(sorted(left_out), _MAX_LISTED),
+            + listed(sorted(missing_layers), _MAX_LISTED),
             hint="mend the number of layers in config.json, such as num_hidden_layers",
         )
     if unused:
@@ -121,7 +121,7 @@ def check_weights(name: str, model: Any, missing: Iterable[str], unused: Iterabl
 
 
 def check_vocabulary(name: str, tokenizer: Any, model: Any) -> None:
-    """Refuse a tokenizer with more tokens than a model has embeddings, later additions apart.
+    """Refuse a tokenizer with more tokens, without added ones, than a model has embeddings.
 
     Raises:
         ScoringError: it has more.
@@ -132,10 +132,10 @@ def check_vocabulary(name: str, tokenizer: Any, model: Any) -> None:
 
 
 def check_ids(name: str, model: Any, texts: Iterable[Sequence[int]]) -> None:
-    """Refuse texts with a token that a model has no embedding of.
+    """Refuse texts, as token ids, with an id that has no embedding in a model.
 
     Raises:
-        ScoringError: a text has one.
+        ScoringError: a text has such an id.
     """
     embeddings = embedding_count(model)
     largest = max((max(ids, default=0) for ids in texts), default=0)
@@ -144,26 +144,26 @@ def check_ids(name: str, model: Any, texts: Iterable[Sequence[int]]) -> None:
 
 
 def embedding_count(model: Any) -> int | None:
-    """How many tokens a model has embeddings of; None where that cannot be told."""
+    """How many tokens have an embedding in a model; None if the model does not tell."""
     try:
         return int(model.get_input_embeddings().num_embeddings)
     except (AttributeError, NotImplementedError):
         return None
 
 
-def warn_of_cut_texts(name: str, lengths: Sequence[int], limit: int, texts: int) -> None:
+def warn_of_cut_texts(name: str, lengths: Sequence[int], limit: int, text_count: int) -> None:
     """Warn if texts have more tokens than a model reads.
 
     Args:
-        name: of the model.
-        lengths: of the texts that may be too long, in tokens.
+        name: the name of the model.
+        lengths: the lengths, in tokens, of the texts that may be too long.
         limit: how many tokens the model reads.
-        texts: how many texts it is asked.
+        text_count: the number of all texts.
     """
-    if cut := sum(length > limit for length in lengths):
+    if cut_count := sum(length > limit for length in lengths):
         warnings.warn(
-            f"model {name}: {cut:,} of {texts:,} texts are cut after {limit} tokens, more than "
-            "which it does not read",
+            f"model {name}: {cut_count:,} of {text_count:,} texts are cut after {limit} tokens, more "
+            "than which it does not read",
             S2lctWarning,
             stacklevel=2,
         )
@@ -176,7 +176,7 @@ def _wrong_tokenizer(name: str, tokens: str, embeddings: int) -> ScoringError:
     )
 
 
-def _layers_in(key: str) -> Iterator[str]:
-    """Every numbered part of a weight's name, such as ``bert.encoder.layer.3``."""
+def _layers_of_weight(key: str) -> Iterator[str]:
+    """The layers in a weight's name, by their numbers, such as ``bert.encoder.layer.3``."""
     for match in _LAYER_NUMBER.finditer(key):
         yield key[: match.end()]

@@ -52,11 +52,11 @@ _SETTINGS_WITHOUT_EFFECT = {
     *("dtype", "problem_type", "torch_dtype", "transformers_version", "backend", "is_local"),
     *("local_files_only", "name_or_path", "max_length", "stride", "truncation_strategy"),
 }
-"""Entries of a configuration that change no answer, or that the weights show."""
+"""Names of configuration entries that change no prediction, or that follow from the weights."""
 
 
 class TransformersModel(Classifier):
-    """A model of transformers with its tokenizer."""
+    """A model of transformers with its tokenizer, and the sizes of its batches in tokens."""
 
     tokenizer: Any
     model: Any
@@ -64,7 +64,7 @@ class TransformersModel(Classifier):
 
     @cached_property
     def facts(self) -> ModelFacts:
-        """Size, licence unless it is in memory alone, and how it computes."""
+        """See `Model.facts`; a model that exists only in memory has no licence."""
         licence = None
         if self.name in EMBEDDED_MODELS:
             licence = package_licence("s2lct")
@@ -80,20 +80,20 @@ class TransformersModel(Classifier):
 
     @property
     def tokens_per_batch(self) -> int:
-        """How many tokens it computes at once."""
+        """How many tokens are computed in one batch."""
         return self.tokens_on_gpu if self.model.device.type == "cuda" else self.tokens_on_cpu
 
 
 class Network(TransformersModel):
-    """A sequence classifier in memory; its predictions are not kept.
+    """A sequence classifier in memory; its predictions are not cached.
 
     Args:
-        tokenizer: of transformers.
-        model: of transformers.
-        name: what tables call it.
+        tokenizer: a tokenizer of transformers.
+        model: a sequence classifier of transformers.
+        name: the name of the model in tables.
 
     Attributes:
-        max_tokens: texts are cut to so many tokens, [CLS] and [SEP] included.
+        max_tokens: the number of tokens, [CLS] and [SEP] included, to which texts are cut.
     """
 
     def __init__(self, tokenizer: Any, model: Any, name: str = "model") -> None:
@@ -102,7 +102,7 @@ class Network(TransformersModel):
         self.classes = classes_of(config)
         limit = token_limit(name, tokenizer, config) or MAX_INPUT_TOKENS
         if getattr(config, "model_type", "") in ("roberta", "xlm-roberta", "camembert"):
-            # Their positions start behind the padding index.
+            # The first positions of these models are reserved for padding.
             limit = min(limit, config.max_position_embeddings - 2)
         self.max_tokens = min(limit, MAX_INPUT_TOKENS)
 
@@ -112,9 +112,10 @@ class Network(TransformersModel):
         return state_sha256(self.model)
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
-        """The numbers of texts with their tokens, longest first; those of a batch are equally long.
+        """Batches of text indices and token ids, the longest texts first.
 
-        Nothing is padded: that saves time, and no prediction depends on other texts.
+        All texts of a batch have the same number of tokens, so nothing is padded: that saves time,
+        and no prediction depends on other texts.
         """
         from transformers import BatchEncoding
 
@@ -122,17 +123,18 @@ class Network(TransformersModel):
         encoded.pop("attention_mask", None)
         check_ids(self.name, self.model, encoded["input_ids"])
         lengths = [len(ids) for ids in encoded["input_ids"]]
-        if full := [text for text, n in zip(texts, lengths, strict=True) if n >= self.max_tokens]:
-            uncut = [len(ids) for ids in self.tokenizer(full)["input_ids"]]
-            warn_of_cut_texts(self.name, uncut, self.max_tokens, len(texts))
-        order = sorted(range(len(lengths)), key=lambda number: (-lengths[number], number))
-        # Decoders find a text's end by the padding token: without one, each text is its own batch.
+        pairs = zip(texts, lengths, strict=True)
+        if full_texts := [text for text, length in pairs if length >= self.max_tokens]:
+            uncut_lengths = [len(ids) for ids in self.tokenizer(full_texts)["input_ids"]]
+            warn_of_cut_texts(self.name, uncut_lengths, self.max_tokens, len(texts))
+        order = sorted(range(len(lengths)), key=lambda index: (-lengths[index], index))
+        # Decoders find the end of a text by the padding token; without one a batch has one text.
         is_single = self.tokenizer.pad_token_id is None
         for length, group in groupby(order, key=lengths.__getitem__):
-            numbers = list(group)
+            indices = list(group)
             size = 1 if is_single else max(1, self.tokens_per_batch // max(1, length))
-            for start in range(0, len(numbers), size):
-                batch = numbers[start : start + size]
+            for start in range(0, len(indices), size):
+                batch = indices[start : start + size]
                 columns = {name: [rows[n] for n in batch] for name, rows in encoded.items()}
                 yield batch, BatchEncoding(columns, tensor_type="pt").to(self.model.device)
 
@@ -141,10 +143,10 @@ class Network(TransformersModel):
         import torch
 
         def compute(batch: tuple[list[int], Any]) -> Batch:
-            numbers, encoded = batch
+            indices, encoded = batch
             with torch.inference_mode():
                 logits = self.model(**encoded).logits.double()
-                return numbers, torch.softmax(logits, dim=-1).cpu().numpy()
+                return indices, torch.softmax(logits, dim=-1).cpu().numpy()
 
         was_training = self.model.training
         self.model.eval()
@@ -182,7 +184,7 @@ class SequenceClassifier(Network):
 
 
 def classes_of(config: Any) -> tuple[str, ...]:
-    """The class names of a configuration of transformers, in the order of the model.
+    """The class names of a transformers configuration, in the order of the model.
 
     Raises:
         ScoringError: a class has no name.
@@ -239,11 +241,11 @@ def load_pretrained(
 
     Args:
         name: a Hub id or folder.
-        revision: of the Hub id; None for the newest.
+        revision: the revision of the Hub id; None for the newest.
         is_causal: load a causal language model, not a sequence classifier.
 
     Raises:
-        ScoringError: it is no such model, cannot be loaded or lacks weights.
+        ScoringError: the model is of another kind, cannot be loaded, or lacks weights.
     """
     import transformers
     from transformers import AutoTokenizer
@@ -288,7 +290,7 @@ def load_pretrained(
 
 @contextmanager
 def model_errors(problem: str, hint: str = _PIPELINE_HINT) -> Iterator[None]:
-    """Report whatever goes wrong as ``problem``, with its cause in brackets."""
+    """Report any error in the block as a ScoringError: ``problem``, with the cause in brackets."""
     try:
         yield
     except S2lctError:
@@ -298,21 +300,21 @@ def model_errors(problem: str, hint: str = _PIPELINE_HINT) -> Iterator[None]:
 
 
 def model_fingerprint(tokenizer: Any, model: Any, weights_sha256: str = "") -> str:
-    """SHA-256 over what decides a model's predictions, whatever files it was loaded from.
+    """SHA-256 over everything that decides a model's predictions, independent of file formats.
 
-    That is the tokenizer with its settings, the model's class, its configuration and its weights,
-    whose `state_sha256` is computed if it is not passed.
+    It covers the tokenizer with its settings, and the model's class, configuration and weights.
+    The weights' `state_sha256` is computed if it is not passed.
     """
     with TemporaryDirectory() as folder:
         tokenizer.save_pretrained(folder)
         files = {path.name: path for path in Path(folder).rglob("*") if path.is_file()}
         rules = json.loads(files.pop("tokenizer.json").read_bytes()) if tokenizer.is_fast else {}
         settings = json.loads(files.pop("tokenizer_config.json").read_bytes())
-        others = {name: sha256_of(path) for name, path in files.items()}
-    # How the last call cut and padded its texts is saved there too, and decides nothing.
+        other_files = {name: sha256_of(path) for name, path in files.items()}
+    # tokenizer.json also holds how the last call cut and padded texts, which decides nothing.
     rules |= {"truncation": None, "padding": None}
-    parts = [rules, _with_effect(settings), others, type(model).__name__]
-    parts += [_with_effect(model.config.to_dict()), weights_sha256 or state_sha256(model)]
+    parts = [rules, _effective_settings(settings), other_files, type(model).__name__]
+    parts += [_effective_settings(model.config.to_dict()), weights_sha256 or state_sha256(model)]
     return fingerprint_of(parts)
 
 
@@ -322,18 +324,18 @@ def state_sha256(model: Any) -> str:
 
     digest = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
-        raw = tensor.detach().cpu().contiguous()
-        digest.update(f"{name} {raw.dtype} {tuple(raw.shape)}".encode())
-        digest.update(raw.view(-1).view(torch.uint8).numpy().tobytes())
+        weights = tensor.detach().cpu().contiguous()
+        digest.update(f"{name} {weights.dtype} {tuple(weights.shape)}".encode())
+        digest.update(weights.view(-1).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
 
 
-def _with_effect(config: Any) -> Any:
-    """A configuration, and those nested in it, without what changes no answer."""
+def _effective_settings(config: Any) -> Any:
+    """A configuration, nested ones included, without the `_SETTINGS_WITHOUT_EFFECT`."""
     if not isinstance(config, dict):
         return config
     return {
-        str(name): _with_effect(value)
+        str(name): _effective_settings(value)
         for name, value in config.items()
         if name not in _SETTINGS_WITHOUT_EFFECT and not str(name).startswith("_")
     }

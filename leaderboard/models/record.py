@@ -1,4 +1,4 @@
-"""Which model a result is of: its name, its options, and how it computed."""
+"""The record of a result's model: its name, its options, and how it computed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OBTAINED = {
     "endpoint": "answers of an endpoint, as submitted; nobody can ask it again",
     "predictions file": "predictions in a file, as submitted; nobody can ask the model again",
 }
-"""How a model's predictions came to a leaderboard."""
+"""Ways in which a leaderboard obtained a model's predictions, each with an explanation."""
 DEFAULT_DTYPE = "float32"
 
 
@@ -30,7 +30,7 @@ class _Strict(BaseModel):
 
 
 class OptionsRecord(_Strict):
-    """The options of `s2lct score` that decide what a model's predictions mean."""
+    """The options of `s2lct score` that decide the meaning of a model's predictions."""
 
     label_map: dict[str, str] | None = None
     prompt: str | None = None
@@ -54,26 +54,26 @@ class OptionsRecord(_Strict):
 
     @property
     def label_prompt(self) -> LabelPrompt | None:
-        """What a language model was asked, None for others; a `ScoringError` if it cannot be."""
+        """The prompt of a language model, or None; a `ScoringError` if it is not a valid prompt."""
         if self.prompt is None or self.label_words is None:
             return None
         return LabelPrompt(self.prompt, self.label_words, self.chat_template)
 
 
 class PredictionsRecord(_Strict):
-    """The file of predictions that a team handed over; nobody can ask its model again."""
+    """A file of predictions that a team submitted; nobody can run its model again."""
 
     file: str
     sha256: str
 
 
 class ModelRecord(_Strict):
-    """Which model, and how it computed; see `ModelFacts`.
+    """The identity of a model, and how it computed; see `ModelFacts`.
 
     Attributes:
-        weights_sha256: of its weights; empty where nobody here has them.
-        answers_sha256: of its predictions, where neither weights, an endpoint nor a file of
-            predictions tell it from another model of its name.
+        weights_sha256: SHA-256 of the weights; empty if they were not on this machine.
+        answers_sha256: SHA-256 of the predictions, which tells models of one name apart if there
+            are no weights, no endpoint and no file of predictions; otherwise empty.
     """
 
     name: str
@@ -98,25 +98,25 @@ class ModelRecord(_Strict):
 
     @property
     def rescorable(self) -> bool:
-        """Whether the model can be asked again."""
+        """Whether the model can be scored again."""
         return self.endpoint is None and self.predictions is None
 
     def obtained(self, *, rescored: bool) -> str:
-        """How its predictions were obtained, one of `OBTAINED`."""
+        """How the model's predictions were obtained: a key of `OBTAINED`."""
         if self.rescorable:
             return "rescored" if rescored else "as submitted"
         return "predictions file" if self.endpoint is None else "endpoint"
 
     @property
     def other_dtype(self) -> str:
-        """The type of numbers that it computed in; empty for single precision, the default."""
+        """The dtype in which the model computed; empty for float32, the default."""
         return "" if self.dtype == DEFAULT_DTYPE else self.dtype
 
     @property
     def unusual_options(self) -> str:
-        """In words, what makes it predict otherwise than it does by default; empty for nothing.
+        """The options that differ from the default, in words; empty if none does.
 
-        For a language model the default is the first of the usual prompts.
+        For a language model the default prompt is the first of `PROMPTS`.
         """
         options = self.options
         words: list[str] = []
