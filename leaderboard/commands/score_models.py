@@ -180,7 +180,7 @@ def score_models(
         load_on_workers,
         load_with_prompts,
     )
-    from s2lct.leaderboard.scoring.score import score, selected
+    from s2lct.leaderboard.scoring.score import score, select_cases
     from s2lct.suite.cases import load_suite
 
     names = list(dict.fromkeys(models))
@@ -208,7 +208,7 @@ def score_models(
     if llm or base_url:  # whose label map names label words
         prompts, class_map = _prompts(prompt, class_map), None
     check_out_folder(out)
-    part, selection = selected(load_suite(suite), capability or None, None, limit)
+    part, selection = select_cases(load_suite(suite), capability or None, None, limit)
     written: list[tuple[Path, Result]] = []
     failed: list[str] = []
     if predictions is not None:

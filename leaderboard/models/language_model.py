@@ -33,10 +33,7 @@ from s2lct.leaderboard.models.network import (
 )
 
 FIXED_DATE = "{% macro strftime_now(format) %}26 Jul 2024{% endmacro %}{{ '' }}"
-"""Jinja code in front of a chat template, so that prompts with the date are the same on any day.
-
-It is the date that Llama's templates fall back on.
-"""
+"""Jinja code that fixes the date which a chat template states; it is Llama's own fallback."""
 
 
 class _Question(NamedTuple):

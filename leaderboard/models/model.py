@@ -86,8 +86,7 @@ class Classifier(Model):
 
     Attributes:
         classes: the names of the classes, in the order of the probabilities.
-        fingerprint: SHA-256 over everything that its probabilities depend on, apart from the text;
-            empty if they must not be cached.
+        fingerprint: SHA-256 of what decides probabilities; empty if they must not be cached.
     """
 
     classes: tuple[str, ...]

@@ -162,8 +162,8 @@ def warn_of_cut_texts(name: str, lengths: Sequence[int], limit: int, text_count:
     """
     if cut_count := sum(length > limit for length in lengths):
         warnings.warn(
-            f"model {name}: {cut_count:,} of {text_count:,} texts are cut after {limit} tokens, more "
-            "than which it does not read",
+            f"model {name}: {cut_count:,} of {text_count:,} texts are cut after {limit} tokens, "
+            "more than which it does not read",
             S2lctWarning,
             stacklevel=2,
         )

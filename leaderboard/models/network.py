@@ -114,8 +114,7 @@ class Network(TransformersModel):
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
         """Batches of text indices and token ids, the longest texts first.
 
-        All texts of a batch have the same number of tokens, so nothing is padded: that saves time,
-        and no prediction depends on other texts.
+        Texts of a batch are equally long and not padded, so they do not affect each other.
         """
         from transformers import BatchEncoding
 

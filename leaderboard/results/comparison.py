@@ -182,7 +182,7 @@ def compare(
     if not cases:
         return {}
     groups, failed = (
-        statistics.numbers_by_capability(cases),
+        statistics.indices_by_capability(cases),
         np.stack([first_failed, second_failed]),
     )
     (p_values,), (differences,) = pair_tests(cases, groups.values(), failed, pair)
@@ -223,7 +223,7 @@ def _compare_means(
     The weight of a case is inverse to the number of cases of its capability, so that the difference
     is that of the means. Weights are rounded to hundredths of the smallest weight.
     """
-    groups = statistics.numbers_by_capability(cases).values()
+    groups = statistics.indices_by_capability(cases).values()
     largest_count = max(map(len, groups))
     weights = np.zeros(len(cases))
     for numbers in groups:

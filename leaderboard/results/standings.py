@@ -59,7 +59,7 @@ class SuiteStandings(ShortRepr):
     @property
     def capabilities(self) -> list[str]:
         """The ids of the suite's capabilities, sorted by number."""
-        return sorted(statistics.numbers_by_capability(self.suite.cases), key=natural_order)
+        return sorted(statistics.indices_by_capability(self.suite.cases), key=natural_order)
 
     @property
     def references(self) -> dict[str, Reference]:
@@ -232,7 +232,7 @@ def pairwise_tests(board: SuiteStandings, *, consistency: bool = False) -> PairT
     """Test each pair of the best `MAX_TESTED_MODELS` models in each capability."""
     scored_models = [standing.scored for standing in board.standings[:MAX_TESTED_MODELS]]
     cases, failed = _cases_and_failures(board.suite, scored_models, consistency=consistency)
-    numbers_of = statistics.numbers_by_capability(cases)
+    numbers_of = statistics.indices_by_capability(cases)
     names = sorted(numbers_of, key=natural_order)
     if len(scored_models) < 2 or not names:
         return PairTests(names, np.ones((0, len(names))), [])
@@ -257,10 +257,10 @@ def rank_ranges(cases: Sequence[Case], failed: statistics.Failed) -> npt.NDArray
         cases: the cases of one capability or more, not empty.
         failed: whether each model fails each case, shape (models, cases).
     """
-    numbers_by_capability = statistics.numbers_by_capability(cases)
+    indices_by_capability = statistics.indices_by_capability(cases)
     weights = np.zeros(len(cases))
-    for numbers in numbers_by_capability.values():
-        weights[numbers] = 1 / (len(numbers) * len(numbers_by_capability))
+    for numbers in indices_by_capability.values():
+        weights[numbers] = 1 / (len(numbers) * len(indices_by_capability))
     family_numbers = families_of(cases, across=True)
     # Of each model, the part of its macro failure rate that each family contributes.
     rate_parts = np.stack([np.bincount(family_numbers, weights * fails) for fails in failed])

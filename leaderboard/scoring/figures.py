@@ -27,10 +27,10 @@ from s2lct.leaderboard.scoring.statistics import (
     Integers,
     cached_by_identity,
     families,
+    indices_by_capability,
     intervals,
     macro_evidence,
     micro_evidence,
-    numbers_by_capability,
 )
 from s2lct.suite.cases import Case
 from s2lct.suite.tables import CONTRAST, KINDS
@@ -389,7 +389,7 @@ def _unanswered(cases: Sequence[Case], labels: _Ids, failed: Failed) -> dict[str
     if is_label.any():
         answered["overall"] = overall
     fields: dict[str, dict[str, Any]] = {}
-    for name, numbers in {"overall": [*range(len(cases))], **numbers_by_capability(cases)}.items():
+    for name, numbers in {"overall": [*range(len(cases))], **indices_by_capability(cases)}.items():
         refusals = int((labels[numbers] == REFUSED).sum())
         unreadable = int((labels[numbers] == UNREADABLE).sum())
         if refusals + unreadable:
@@ -419,7 +419,7 @@ def _reference(
 ) -> Reference:
     """The figures of an answer that is expected to fail each case and contrast at these rates."""
     capabilities: dict[str, dict[str, float]] = {}
-    for capability, numbers in numbers_by_capability(cases).items():
+    for capability, numbers in indices_by_capability(cases).items():
         of_kind: dict[str, list[float]] = {"all": [], "seed": [], "expansion": []}
         for number in numbers:
             of_kind["all"].append(expected[number])
@@ -431,7 +431,7 @@ def _reference(
         for case, contrast in zip(case_numbers, contrast_numbers, strict=True)
     ]
     shares: list[float] = []
-    for capability, numbers in numbers_by_capability(
+    for capability, numbers in indices_by_capability(
         [cases[number] for number in case_numbers]
     ).items():
         shares.append(_mean([right[number] for number in numbers]))

@@ -1,7 +1,7 @@
 """Models that the workers of a Ray cluster have loaded.
 
-Workers compute whole batches, the ones that a single process would compute: which worker computes
-a text changes no bit of its prediction.
+Workers compute the same whole batches as a single process would. So no bit of a prediction depends
+on the worker that computes it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TEXTS_PER_TASK = 512
 
 @dataclass(frozen=True)
 class ModelSource:
-    """How to load a model, see `load_model`, and the prompts of a language model."""
+    """The arguments of `load_model` for a model, with all prompts of a language model."""
 
     name: str
     device: str = "auto"
@@ -34,7 +34,7 @@ class ModelSource:
 
 
 def load_with_prompts(source: ModelSource) -> list[Classifier]:
-    """Load a model; a language model once for each prompt, with shared weights."""
+    """Load a model; a language model yields one model for each prompt, with shared weights."""
     prompt = source.prompts[0] if source.prompts else None
     model = load_model(source.name, device=source.device, dtype=source.dtype, prompt=prompt)
     if isinstance(model, LanguageModel):
@@ -44,9 +44,9 @@ def load_with_prompts(source: ModelSource) -> list[Classifier]:
 
 @dataclass(frozen=True)
 class _Task:
-    """Texts for the model of a number; its fingerprint says which model that must be."""
+    """Texts for one of a worker's models: its index, and the fingerprint that it must have."""
 
-    model: int
+    model_index: int
     fingerprint: str
     texts: Sequence[str]
 
@@ -55,49 +55,50 @@ class RayModel(Classifier):
     """A model that workers have loaded.
 
     Args:
-        engine: its workers, each the list of models of `load_with_prompts`.
-        number: of the model in that list.
-        name: what tables call it.
-        attributes: its other attributes, as a worker told them.
+        engine: the engine; each of its workers is the list of models of `load_with_prompts`.
+        index: the index of the model in that list.
+        name: the name of the model in tables.
+        attributes: the model's other attributes, by name, from a worker.
     """
 
     facts = ModelFacts()
 
     def __init__(
-        self, engine: Engine[list[Classifier]], number: int, name: str, attributes: dict[str, Any]
+        self, engine: Engine[list[Classifier]], index: int, name: str, attributes: dict[str, Any]
     ) -> None:
         vars(self).update(attributes, name=name)
-        self._engine, self._number = engine, number
+        self._engine, self._index = engine, index
 
     def probabilities(self, texts: Sequence[str]) -> Iterator[Batch]:
         """See `Classifier`."""
 
-        def task(some_texts: Sequence[str]) -> _Task:
-            return _Task(self._number, self.fingerprint, some_texts)
+        def task(texts_of_task: Sequence[str]) -> _Task:
+            return _Task(self._index, self.fingerprint, texts_of_task)
 
-        ((_, parts),) = self._engine.map(_split_into_tasks, [task(texts)])
-        tasks = (task([texts[number] for number in part]) for part in parts)
-        for part, batches in self._engine.map(_compute, tasks):
-            for numbers, rows in batches:
-                yield [parts[part][number] for number in numbers], rows
+        ((_, indices_of_tasks),) = self._engine.map(_split_into_tasks, [task(texts)])
+        tasks = (task([texts[index] for index in indices]) for indices in indices_of_tasks)
+        for task_number, batches in self._engine.map(_compute, tasks):
+            text_indices = indices_of_tasks[task_number]
+            for indices, rows in batches:
+                yield [text_indices[index] for index in indices], rows
 
 
 def load_on_workers(
     source: ModelSource, engine: Engine[list[Classifier]] | None = None
 ) -> list[RayModel]:
-    """A model, once for each prompt, as the workers of the connected cluster load it."""
-    on_node = source
+    """Load a model, with each of its prompts, on the workers of the connected cluster."""
+    source_on_nodes = source
     if source.name not in BUILT_IN and (folder := resolve_folder(source.name, "model")):
-        on_node = replace(source, name=str(folder.resolve()))
-    engine = engine or RayEngine(partial(load_with_prompts, on_node))
-    ((_, attributes),) = engine.map(_attributes, [None])
+        source_on_nodes = replace(source, name=str(folder.resolve()))
+    engine = engine or RayEngine(partial(load_with_prompts, source_on_nodes))
+    ((_, attributes_of_models),) = engine.map(_attributes, [None])
     return [
-        RayModel(engine, number, source.name, of_model)
-        for number, of_model in enumerate(attributes)
+        RayModel(engine, index, source.name, attributes_of_model)
+        for index, attributes_of_model in enumerate(attributes_of_models)
     ]
 
 
-# What workers run
+# Functions that workers run
 
 
 def _attributes(models: list[Classifier], _: None) -> list[dict[str, Any]]:
@@ -106,17 +107,17 @@ def _attributes(models: list[Classifier], _: None) -> list[dict[str, Any]]:
 
 
 def _split_into_tasks(models: list[Classifier], task: _Task) -> list[list[int]]:
-    """The numbers of the texts of each task: whole batches."""
-    parts: list[list[int]] = [[]]
-    for numbers, _ in models[task.model].batches(task.texts):
-        if len(parts[-1]) >= TEXTS_PER_TASK:
-            parts.append([])
-        parts[-1] += numbers
-    return parts
+    """Split a task's texts into tasks of whole batches; the indices of the texts of each."""
+    indices_of_tasks: list[list[int]] = [[]]
+    for indices, _ in models[task.model_index].batches(task.texts):
+        if len(indices_of_tasks[-1]) >= TEXTS_PER_TASK:
+            indices_of_tasks.append([])
+        indices_of_tasks[-1] += indices
+    return indices_of_tasks
 
 
 def _compute(models: list[Classifier], task: _Task) -> list[Batch]:
-    model = models[task.model]
+    model = models[task.model_index]
     if model.fingerprint != task.fingerprint:
         raise ScoringError(
             f"model {model.name}: is not the same on all nodes of the cluster",

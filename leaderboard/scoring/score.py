@@ -1,4 +1,4 @@
-"""Score a model on a suite: behind the command line, scripts, the metric and the callback alike."""
+"""Score a model on a suite, for the command line, scripts, the metric and the callback alike."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from s2lct.suite.tables import KINDS
 
 
 class SelectionRecord(BaseModel):
-    """How a part of a suite was chosen; without any value it was chosen in another way.
+    """The criteria by which a part of a suite was chosen; all are None if there were others.
 
     Attributes:
-        capabilities: those asked; None for all.
-        kind: of the cases; None for both.
+        capabilities: ids of the chosen capabilities; None for all.
+        kind: the kind of the cases; None for seeds and expansions.
         limit: the most cases of a capability; None for all.
-        contrasts: ``none`` if no contrast was asked; None for those of all the cases.
+        contrasts: ``none`` if the contrasts were left out; None if those of all cases are in.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -63,7 +63,7 @@ class SelectionRecord(BaseModel):
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What a model predicts on a suite, and how well it does.
+    """A model's predictions on a suite, and the figures that follow from them.
 
     ::
 
@@ -72,12 +72,13 @@ class Outcomes:
         scores.flat()["LC4/expansion/failure_rate"]
 
     Attributes:
-        model: which model, and with what options.
-        suite: its cases, and the contrasts that the model was asked.
-        labels: for each case, and each contrast behind them, the id of a label, or `REFUSED` or
+        model: the record of the model and its options.
+        suite: the cases, and the contrasts that the model predicted too.
+        labels: the predicted label id of each case, then of each contrast; or `REFUSED` or
             `UNREADABLE`, which fail; shape (texts,).
-        probabilities: of the labels, shape (texts, labels); None if the model gives labels alone.
-        selection: how the cases were chosen, if they are a part of the suite.
+        probabilities: probabilities of labels, shape (texts, labels); None if the model gives
+            labels only.
+        selection: the criteria by which the cases were chosen; None for a whole suite.
     """
 
     model: ModelRecord
@@ -104,7 +105,7 @@ class Outcomes:
 
     @cached_property
     def figures(self) -> Figures:
-        """All figures on the suite."""
+        """All figures of the model on the suite."""
         return figures(self.cases, self.suite.contrasts, self.labels)
 
     @property
@@ -119,21 +120,21 @@ class Outcomes:
 
     @property
     def failure_rate(self) -> float:
-        """The macro failure rate: the mean of the capabilities' own, in [0, 1]."""
+        """The macro failure rate: the mean of the capabilities' failure rates, in [0, 1]."""
         return self.overall.failure_rate.macro
 
     def flat(self) -> dict[str, float]:
-        """Every figure under a name such as ``LC4/expansion/failure_rate``, as loggers take it."""
+        """Every figure by a name for loggers, such as ``LC4/expansion/failure_rate``."""
         return self.figures.flat()
 
     @property
     def label_counts(self) -> dict[Label, int]:
-        """How many cases the model gave each label."""
+        """For each label the number of cases that the model gave it."""
         labels = self.labels[: len(self.cases)]
-        return {label: int((labels == number).sum()) for number, label in enumerate(LABELS)}
+        return {label: int((labels == label_id).sum()) for label_id, label in enumerate(LABELS)}
 
     def pairs(self) -> Pairs:
-        """The pairs of a case and its contrast that the model was asked."""
+        """The pairs of a case and its contrast, and which of them the model gets right."""
         return pairs(self.cases, self.suite.contrasts, self.labels)
 
 
@@ -157,27 +158,27 @@ def score(
             ``embedded-2class``, ``embedded-3class``, a function from texts to labels or
             probabilities, a text-classification pipeline, a Trainer, a `LanguageModel`, a
             transformers model with ``tokenizer``, or the two as a pair.
-        suite: what `load_suite` gives, or takes.
-        name: what results call the model; by default its own name.
-        tokenizer: of a transformers model in memory.
+        suite: a result or an argument of `load_suite`.
+        name: the name of the model in results; by default its own name.
+        tokenizer: the tokenizer of a transformers model in memory.
         classes: the names of all classes of the model behind a function, in its order; needed if
             it gives numbers or probabilities without names.
-        capabilities: ids in any case; None for all.
+        capabilities: ids, in upper or lower case; None for all.
         kind: ``seed`` or ``expansion``; None for both.
         limit: the most cases of a capability; None for all.
-        label_map: what classes mean, such as ``{"LABEL_0": "negative", "LABEL_1": "positive"}``;
+        label_map: labels of classes, such as ``{"LABEL_0": "negative", "LABEL_1": "positive"}``;
             for a Trainer by default that of its `CapabilityCallback`.
-        cache: whether to keep what named models predict, so that scoring again costs nothing; or
-            the file to keep it in.
+        cache: whether to cache predictions of named models, so that scoring again costs nothing; or
+            the file of the cache.
 
     Raises:
-        ScoringError: model or suite cannot be used as they are; it says which, and what to do.
+        ScoringError: the model or suite cannot be used; the message says why, and what to do.
     """
     if label_map is None and hasattr(model, "callback_handler"):  # a Trainer
         callbacks = model.callback_handler.callbacks
-        maps = (getattr(callback, "label_map", None) for callback in callbacks)
-        label_map = next(filter(None, maps), None)
-    part, selection = selected(load_suite(suite), capabilities, kind, limit)
+        label_maps = (getattr(callback, "label_map", None) for callback in callbacks)
+        label_map = next(filter(None, label_maps), None)
+    part, selection = select_cases(load_suite(suite), capabilities, kind, limit)
     model = as_model(model, tokenizer=tokenizer, classes=classes)
     shown_name = model.name if name is None else name
     if shown_name in BUILT_IN and not (shown_name == model.name and model.revision):
@@ -185,15 +186,15 @@ def score(
             f"name {shown_name!r}: is a model that comes with s2lct", hint="pass another name="
         )
     texts = [case.text for case in part.with_contrasts]
-    file = cache_folder() / FILE if cache is True else cache or None
-    predictions = model.predict(texts, check_label_map(label_map), file)
+    cache_file = cache_folder() / FILE if cache is True else cache or None
+    predictions = model.predict(texts, check_label_map(label_map), cache_file)
     answers_sha256 = ""
     if not model.weights_sha256 and predictions.endpoint is None:
         ids = [case.id for case in part.with_contrasts]
         answers_sha256 = fingerprint_of([ids, predictions.labels.tolist()])
     record = ModelRecord(
         name=shown_name,
-        # A revision belongs to the model's own name.
+        # The revision is recorded only with the model's own name.
         revision=model.revision if shown_name == model.name else "",
         weights_sha256=model.weights_sha256,
         answers_sha256=answers_sha256,
@@ -206,15 +207,15 @@ def score(
     return replace(outcomes, selection=selection)
 
 
-def selected(
+def select_cases(
     suite: SuiteCases,
     capabilities: str | Sequence[str] | None,
     kind: str | None,
     limit: int | None,
 ) -> tuple[SuiteCases, SelectionRecord | None]:
-    """Some of a suite's cases, and how they were chosen; see `SuiteCases.select`.
+    """Select cases of a suite, and record the criteria; see `SuiteCases.select`.
 
-    A suite that was a part before does not say any more how it was chosen.
+    The record is None if the suite was only a part before, because its criteria are unknown.
     """
     part = suite.select(capabilities, kind, limit)
     if suite.partial:
@@ -228,12 +229,12 @@ def selected(
 def outcomes_of(
     model: ModelRecord, suite: SuiteCases, labels: Labels, probabilities: Array | None = None
 ) -> Outcomes:
-    """Outcomes on a suite whose contrasts may stand among its cases: they are moved behind them."""
+    """The outcomes on a suite; contrasts among its cases are moved after them."""
     rows = suite.with_contrasts
     is_case = np.array([row.kind in KINDS for row in rows], dtype=bool)
     order = [*np.flatnonzero(is_case), *np.flatnonzero(~is_case)]
-    ordered, cases = tuple(rows[number] for number in order), int(is_case.sum())
-    suite = replace(suite, cases=ordered[:cases], contrasts=ordered[cases:])
+    ordered, case_count = tuple(rows[index] for index in order), int(is_case.sum())
+    suite = replace(suite, cases=ordered[:case_count], contrasts=ordered[case_count:])
     return Outcomes(
         model, suite, labels[order], None if probabilities is None else probabilities[order]
     )

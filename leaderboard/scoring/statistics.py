@@ -1,4 +1,4 @@
-"""Intervals of failure rates that count families of cases, not cases."""
+"""Intervals of failure rates, in which families of cases count, not single cases."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ Failed = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-P = ParamSpec("P")
-R = TypeVar("R")
-_MAX_KEPT = 32
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+_MAX_CACHED = 32
 
 _Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
 
 class _ByIdentity:
-    """An argument that equals only itself: comparing a suite's cases by content takes long."""
+    """A cache key for an object, compared by identity: comparing cases by content takes long."""
 
     __slots__ = ("value",)
 
@@ -47,20 +47,20 @@ class _ByIdentity:
         return isinstance(other, _ByIdentity) and self.value is other.value
 
 
-def cached_by_identity(function: Callable[P, R]) -> Callable[P, R]:
-    """Cache what follows from a suite's cases, for all its models; no caller may change it.
+def cached_by_identity(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Cache the results of a function of a suite's cases; callers must not change the results.
 
-    Results of the last few calls are kept, if all arguments are tuples or texts.
+    The results of the last `_MAX_CACHED` calls whose arguments are all tuples or strings are kept.
     """
 
-    @lru_cache(_MAX_KEPT)
-    def cached(*arguments: _ByIdentity) -> R:
+    @lru_cache(_MAX_CACHED)
+    def cached(*arguments: _ByIdentity) -> Result:
         return function(*(argument.value for argument in arguments))  # type: ignore[call-arg]
 
     @wraps(function)
-    def wrapper(*arguments: P.args, **named: P.kwargs) -> R:
-        if named or not all(isinstance(value, (tuple, str)) for value in arguments):
-            return function(*arguments, **named)
+    def wrapper(*arguments: Parameters.args, **keyword_arguments: Parameters.kwargs) -> Result:
+        if keyword_arguments or not all(isinstance(value, (tuple, str)) for value in arguments):
+            return function(*arguments, **keyword_arguments)
         return cached(*map(_ByIdentity, arguments))
 
     return wrapper
@@ -71,44 +71,45 @@ def family_counts(cases: Sequence[Case], failed: Failed | Floats) -> tuple[Float
 
     Args:
         cases: the cases.
-        failed: which of them fail, or a share of several answers to each, shape (…, cases).
+        failed: which cases fail, or the failing share of several answers, shape (…, cases).
     """
     family = families_of(cases)
-    families = int(family.max(initial=-1)) + 1
-    failures = np.zeros((*failed.shape[:-1], families))
-    for place in np.ndindex(failed.shape[:-1]):
-        failures[place] = np.bincount(family, failed[place], families)
-    return failures, np.bincount(family, minlength=families).astype(np.float64)
+    family_count = int(family.max(initial=-1)) + 1
+    failures = np.zeros((*failed.shape[:-1], family_count))
+    for answer_index in np.ndindex(failed.shape[:-1]):
+        failures[answer_index] = np.bincount(family, failed[answer_index], family_count)
+    return failures, np.bincount(family, minlength=family_count).astype(np.float64)
 
 
-def resampled_rates(failures: Floats, cases: Floats, seed: int) -> Floats:
+def resampled_rates(failures: Floats, cases: Floats, random_seed: int) -> Floats:
     """Failure rates of bootstrap samples of whole families (Efron 1979), shape (RESAMPLES,).
 
     Args:
-        failures: of each family, shape (families,).
-        cases: of each family, shape (families,).
-        seed: of the samples.
+        failures: number of failures of each family, shape (families,).
+        cases: number of cases of each family, shape (families,).
+        random_seed: the seed of the samples.
     """
-    families = len(cases)
-    rng = np.random.default_rng(seed)
-    drawn = rng.multinomial(families, np.full(families, 1 / families), size=RESAMPLES)
-    return np.asarray((drawn @ failures) / (drawn @ cases))
+    family_count = len(cases)
+    generator = np.random.default_rng(random_seed)
+    probabilities = np.full(family_count, 1 / family_count)
+    sample_counts = generator.multinomial(family_count, probabilities, size=RESAMPLES)
+    return np.asarray((sample_counts @ failures) / (sample_counts @ cases))
 
 
 def interval(rates: Floats) -> tuple[float, float]:
-    """The percentile interval of bootstrap rates."""
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(rates, [tail, 1 - tail])
+    """The interval between percentiles of bootstrap rates, at the level `CONFIDENCE`."""
+    tail_share = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(rates, [tail_share, 1 - tail_share])
     return float(low), float(high)
 
 
 class Evidence(NamedTuple):
-    """What an interval of a failure rate is computed from; arrays of one shape.
+    """The figures from which the interval of a failure rate is computed; arrays of one shape.
 
     Attributes:
-        share: of the cases that fail.
-        guess: the same with one failing and one passing family more, so that it is never 0 or 1.
-        size: the effective sample size: the number of independent cases that tell as much.
+        share: the share of cases that fail.
+        guess: that share with one more failing and one more passing family: never 0 or 1.
+        size: the effective sample size: how many independent cases would be as informative.
     """
 
     share: Floats
@@ -120,29 +121,29 @@ def evidence(failures: Floats, cases: Floats) -> Evidence:
     """The evidence on one failure rate.
 
     Args:
-        failures: of each family, shape (…, families).
-        cases: of each family, shape (families,).
+        failures: number of failures of each family, shape (…, families).
+        cases: number of cases of each family, shape (families,).
     """
     all_in_one = np.ones((len(cases), 1))
     return Evidence(*(figure[..., 0] for figure in _evidence(failures, cases, all_in_one)))
 
 
 def _evidence(failures: Floats, cases: Floats, is_in_capability: Floats) -> Evidence:
-    """The same for each capability; ``is_in_capability`` is 1 where a family is of it.
+    """The evidence on each capability; ``is_in_capability`` is 1 if a family belongs to it.
 
-    Where hardly any or nearly all cases fail, families do not show how alike their cases are. So
-    the effective sample size is computed with two more families of mean size, one that fails and
-    one that passes: cases count as whole families until the families show otherwise.
+    If hardly any or nearly all cases fail, families do not show how alike their cases are. So the
+    effective sample size is computed with two more families of mean size, one that fails and one
+    that passes: a family counts as one case until the data show otherwise.
     """
-    families, total = is_in_capability.sum(axis=0), cases @ is_in_capability
-    mean = total / families
-    failing = failures @ is_in_capability
-    guess = (failing + mean) / (total + 2 * mean)
+    n_families, n_cases = is_in_capability.sum(axis=0), cases @ is_in_capability
+    mean_size = n_cases / n_families
+    n_failures = failures @ is_in_capability
+    guess = (n_failures + mean_size) / (n_cases + 2 * mean_size)
     squares = (failures - guess @ is_in_capability.T * cases) ** 2 @ is_in_capability
-    squares = squares + mean**2 * (guess**2 + (1 - guess) ** 2)
-    variance = squares * (families + 2) / (families + 1) / (total + 2 * mean) ** 2
-    size = guess * (1 - guess) / variance * total / (total + 2 * mean)
-    return Evidence(failing / total, guess, np.minimum(size, total))
+    squares = squares + mean_size**2 * (guess**2 + (1 - guess) ** 2)
+    variance = squares * (n_families + 2) / (n_families + 1) / (n_cases + 2 * mean_size) ** 2
+    size = guess * (1 - guess) / variance * n_cases / (n_cases + 2 * mean_size)
+    return Evidence(n_failures / n_cases, guess, np.minimum(size, n_cases))
 
 
 @dataclass(frozen=True)
@@ -150,10 +151,10 @@ class Families:
     """The families of cases, within capabilities and across them; see `families_of`.
 
     Attributes:
-        names: of the capabilities.
-        capability: of each case, the number of its capability.
-        family: of each case, the number of its family within the capability.
-        across: of each case, the number of its family across capabilities.
+        names: the names of the capabilities.
+        capability: index of each case's capability in ``names``, shape (cases,).
+        family: number of each case's family within its capability, shape (cases,).
+        across: number of each case's family across capabilities, shape (cases,).
     """
 
     names: list[str]
@@ -163,55 +164,55 @@ class Families:
 
     @cached_property
     def cases(self) -> Floats:
-        """How many cases each family within a capability has."""
+        """The number of cases of each family within a capability, shape (families,)."""
         return np.bincount(self.family).astype(np.float64)
 
     @cached_property
-    def _first(self) -> Integers:
-        """The number of a case of each family within a capability."""
+    def _index_of_a_case(self) -> Integers:
+        """The index of one case of each family within a capability."""
         return np.unique(self.family, return_index=True)[1]
 
     @cached_property
     def is_in_capability(self) -> Floats:
-        """1 where a family is of a capability, shape (families, capabilities)."""
-        capability = self.capability[self._first]
+        """1 if a family belongs to a capability, else 0; shape (families, capabilities)."""
+        capability = self.capability[self._index_of_a_case]
         return np.asarray(capability[:, None] == np.arange(len(self.names)), dtype=np.float64)
 
     @cached_property
     def sizes(self) -> Integers:
-        """How many cases each capability has."""
+        """The number of cases of each capability."""
         return np.bincount(self.capability, minlength=len(self.names))
 
     @cached_property
     def family_across(self) -> Integers:
-        """Of each family within a capability, which it is across."""
-        return self.across[self._first]
+        """For each family within a capability, the number of its family across capabilities."""
+        return self.across[self._index_of_a_case]
 
     @cached_property
     def cases_across(self) -> Floats:
-        """How many cases each family across capabilities has."""
+        """The number of cases of each family across capabilities."""
         return np.bincount(self.across).astype(np.float64)
 
     def count(self, chosen: Failed | Integers) -> Integers:
-        """How many of the chosen cases each capability has."""
+        """The number of the chosen cases (a mask or indices) in each capability."""
         return np.bincount(self.capability[chosen], minlength=len(self.names))
 
     def restricted_to(self, chosen: Failed) -> Families:
-        """The families of the chosen cases."""
+        """The families of the chosen cases only; ``chosen`` is a mask."""
         present, capability = np.unique(self.capability[chosen], return_inverse=True)
         family, across = (
-            np.unique(numbers[chosen], return_inverse=True)[1]
-            for numbers in (self.family, self.across)
+            np.unique(values[chosen], return_inverse=True)[1]
+            for values in (self.family, self.across)
         )
-        return Families([self.names[number] for number in present], capability, family, across)
+        return Families([self.names[index] for index in present], capability, family, across)
 
 
 @cached_by_identity
 def families(cases: Sequence[Case]) -> Families:
     """The families of cases."""
-    names = list(numbers_by_capability(cases))
-    number_of = {name: number for number, name in enumerate(names)}
-    capability = np.array([number_of[case.capability] for case in cases], dtype=np.int64)
+    names = list(indices_by_capability(cases))
+    index_of_name = {name: index for index, name in enumerate(names)}
+    capability = np.array([index_of_name[case.capability] for case in cases], dtype=np.int64)
     return Families(names, capability, families_of(cases), families_of(cases, across=True))
 
 
@@ -221,18 +222,17 @@ def micro_evidence(groups: Families, failed: Failed) -> Evidence:
 
 
 def macro_evidence(groups: Families, failed: Failed) -> tuple[Evidence, Evidence]:
-    """The evidence on the mean of the capabilities' failure rates, and on each of these.
+    """The evidence on the mean of the capabilities' failure rates, and on each of these rates.
 
-    The variance of the mean is that of independent capabilities, and the covariance of those that
-    share families: one corpus sentence often serves several. It is never below what it would be if
-    no two cases were alike.
+    The variance of the mean includes the covariance of capabilities that share families: one corpus
+    sentence often serves several. It is at least the variance of independent cases.
 
     Args:
         groups: the families of the cases, of one capability or more.
-        failed: which of the cases fail, shape (cases,).
+        failed: which cases fail, shape (cases,).
 
     Returns:
-        Figures of no shape, and of shape (capabilities,).
+        Evidence with scalars, and evidence of shape (capabilities,).
     """
     failures = np.bincount(groups.family, failed).astype(np.float64)
     of_capability = _evidence(failures, groups.cases, groups.is_in_capability)
@@ -250,7 +250,7 @@ def macro_evidence(groups: Families, failed: Failed) -> tuple[Evidence, Evidence
 def intervals(evidence: Evidence) -> tuple[Floats, Floats]:
     """Lower and upper bounds of Wilson's score interval (1927) at the effective sample size.
 
-    Of proportions from clusters and strata it covers small and large ones best (Dean and Pagano
+    For small and large proportions from clusters and strata its coverage is best (Dean and Pagano
     2015, Journal of Survey Statistics and Methodology 3; Franco, Little, Louis and Slud 2019,
     ibid. 7).
     """
@@ -264,9 +264,9 @@ def intervals(evidence: Evidence) -> tuple[Floats, Floats]:
 
 
 @cached_by_identity
-def numbers_by_capability(cases: Sequence[Case]) -> dict[str, list[int]]:
-    """The numbers of the cases of each capability, in the order of the cases."""
-    numbers: dict[str, list[int]] = {}
-    for number, case in enumerate(cases):
-        numbers.setdefault(case.capability, []).append(number)
-    return numbers
+def indices_by_capability(cases: Sequence[Case]) -> dict[str, list[int]]:
+    """The indices of each capability's cases, in the order of the cases."""
+    indices: dict[str, list[int]] = {}
+    for index, case in enumerate(cases):
+        indices.setdefault(case.capability, []).append(index)
+    return indices

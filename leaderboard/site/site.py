@@ -42,7 +42,7 @@ from s2lct.leaderboard.scoring.figures import (
     pairs_of,
     passing_expansions,
 )
-from s2lct.leaderboard.scoring.statistics import INTERVAL_WORDS, numbers_by_capability
+from s2lct.leaderboard.scoring.statistics import INTERVAL_WORDS, indices_by_capability
 from s2lct.leaderboard.site.examples import cut
 from s2lct.leaderboard.site.packed import BASE64, packed_answers, packed_tests
 from s2lct.leaderboard.site.report import capability_words, one_label_of
@@ -310,7 +310,7 @@ def _capabilities_data(
     cases: Sequence[Case], names: Sequence[str], with_contrast: Sequence[int]
 ) -> list[dict[str, Any]]:
     """Capabilities in words, with the number of an example: of a case with a contrast, if any."""
-    words, numbers_of = capability_words(names), numbers_by_capability(cases)
+    words, numbers_of = capability_words(names), indices_by_capability(cases)
     has_contrast = set(with_contrast)
     pairs = Counter(cases[number].capability for number in has_contrast)
     return [
