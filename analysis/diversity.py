@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from s2lct.analysis.bootstrap import mean_and_interval
 from s2lct.analysis.result import Result
-from s2lct.builder.capabilities.files import cases_beside
+from s2lct.builder.capabilities.files import comparable_cases
 from s2lct.builder.corpus.clean import split_sentences
 from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.models import load_parser, load_tagger, parsed_sentences
@@ -146,7 +146,7 @@ def measure_diversity(
     texts_of_others: dict[str, Mapping[str, list[str]]] = {}  # by source and group
     if checklist:
         texts_of_others[CHECKLIST] = {
-            group: [case.text for case in cases_beside([*checklist], group)] for group in groups
+            group: [case.text for case in comparable_cases([*checklist], group)] for group in groups
         }
     if corpus is not None and corpus.sentences:
         sentences = [sentence.text for sentence in corpus.sentences]

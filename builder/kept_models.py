@@ -20,10 +20,10 @@ from s2lct.builder.models import (
     EMBEDDED,
     Kind,
     Words,
+    batches_by_length,
     load_masked_language_model,
     load_parser,
     load_tagger,
-    same_lengths,
 )
 from s2lct.builder.models.shipped import embedded_fingerprint
 from s2lct.builder.records import Extension, ParsedSentence, Source, Token
@@ -266,7 +266,7 @@ def _request_key(request: Request) -> str:
 def _parts(lengths: Sequence[int]) -> list[list[int]]:
     """The numbers of texts in parts for workers, equally long ones in one part."""
     parts: list[list[int]] = []
-    for equal in same_lengths(range(len(lengths)), lengths, lambda _: TEXTS_PER_TASK):
+    for equal in batches_by_length(range(len(lengths)), lengths, lambda _: TEXTS_PER_TASK):
         if not parts or len(parts[-1]) + len(equal) > TEXTS_PER_TASK:
             parts.append([])
         parts[-1] += equal

@@ -14,7 +14,7 @@ from typing import Any
 from s2lct.builder.config import SUBJECTIVITY
 from s2lct.builder.corpus.collect import Corpus, corpus_of
 from s2lct.builder.corpus.read import read_corpus
-from s2lct.builder.language.fluency import known_words, proper_words
+from s2lct.builder.language.fluency import proper_words, review_words
 from s2lct.builder.language.natural_text import restore_texts
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
@@ -59,7 +59,7 @@ def _read_subjectivity() -> Corpus:
     a capital, or that no review has, is taken for a name.
     """
     lines = _read_lines()
-    capitalised_words, lower_case_words = proper_words(), known_words()
+    capitalised_words, lower_case_words = proper_words(), review_words()
 
     def may_be_name(word: str) -> bool:
         return word in capitalised_words or (

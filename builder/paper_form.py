@@ -164,7 +164,7 @@ def _seeds_of_template(
     shares = [
         combinations[(start + turn) % len(sharing) :: len(sharing)] for turn in range(len(sharing))
     ]
-    variants = range(min(template.variants, MAX_WORDINGS))
+    variants = range(min(template.variant_count, MAX_WORDINGS))
     for turn in variants:
         for sentences in chain(*shares):
             keys = (capability, template.text, *(sentence.id for sentence in sentences))

@@ -15,8 +15,8 @@ from s2lct.builder.annotations import Annotations
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.domains import Domain
 from s2lct.builder.language.collocations import MODIFYING_TAGS, Collocations
-from s2lct.builder.language.grammar import PhraseBank, shipped_bank
-from s2lct.builder.language.lexicon import ASSERTIVE, DENIED_ALONE
+from s2lct.builder.language.grammar import PhraseBank, shipped_phrase_bank
+from s2lct.builder.language.lexicon import ASSERTIVE_WORDS, WORDS_DENIED_ALONE
 from s2lct.builder.records import Sentence, sentence_id
 from s2lct.labels import Label
 from s2lct.plain_text import words
@@ -124,7 +124,7 @@ class BuildRules:
     parses_extensions: bool = False
     requires_fluency: bool = False
     max_extensions: int = sys.maxsize
-    shunned_by_negation: frozenset[str] = ASSERTIVE
+    shunned_by_negation: frozenset[str] = ASSERTIVE_WORDS
     rewords_freely: bool = True
     limits_authors_words: bool = True
 
@@ -142,7 +142,7 @@ def annotated_rules(
         return replace(rules, max_seeds_of_sentence=SEEDS_OF_A_SENTENCE_IN_READ_CORPUS)
     phrases = {
         where: kept
-        for where, bank in shipped_bank().items()
+        for where, bank in shipped_phrase_bank().items()
         if (kept := [each for each in bank if sentence_id(each.text) in rules.worth_processing])
     }
     return replace(rules, phrases=phrases)
@@ -167,7 +167,7 @@ def unread_rules(config: BuildConfig, domain: Domain, sentences: Sequence[Senten
         parses_extensions=True,
         requires_fluency=True,
         max_extensions=config.expansions * UNREAD_EXTENSIONS_PER_EXPANSION,
-        shunned_by_negation=ASSERTIVE | DENIED_ALONE,
+        shunned_by_negation=ASSERTIVE_WORDS | WORDS_DENIED_ALONE,
         rewords_freely=False,
     )
 
@@ -214,7 +214,7 @@ def _guarded(rules: BuildRules, sentences: Sequence[Sentence]) -> BuildRules:
     return replace(
         rules,
         keeps_complements=True,
-        collocations=Collocations.of(sentence.text for sentence in sentences),
+        collocations=Collocations.of_texts(sentence.text for sentence in sentences),
         mask_tags=[tag for tag in rules.mask_tags if tag in MODIFYING_TAGS],
         masks_per_sentence=1,
     )

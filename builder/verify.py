@@ -166,7 +166,7 @@ def _label_faults(row: Row, form: Form) -> Iterator[str]:
         templates = [t.as_contrast for t in form.templates if t.as_contrast is not None]
     sources = [LABELS[source["label"]] for source in row["sources"]]
     allowed = [
-        template.passing(dict(zip(template.slots, sources, strict=True)))
+        template.passing_labels(dict(zip(template.slots, sources, strict=True)))
         for template in templates
         if len(template.slots) == len(sources)
     ]

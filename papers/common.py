@@ -17,7 +17,7 @@ from s2lct.analysis.coverage.criteria import Criterion, build_criteria
 from s2lct.analysis.coverage.encoder import EncoderModel, ModelInput, load_encoder
 from s2lct.analysis.coverage.measure import Reference, cover_texts, read_reference, text_key
 from s2lct.analysis.coverage.wimask import Masks, learn_masks
-from s2lct.builder.capabilities.files import cases_beside
+from s2lct.builder.capabilities.files import comparable_cases
 from s2lct.cli.console import error_console, errors_shown, warnings_shown
 from s2lct.identity import content_id, fingerprint_of, shuffle_key
 from s2lct.labels import LABELS
@@ -136,7 +136,7 @@ def checklist_suite(
     checklist = [case for path in paths for case in read_checklist(path)]
     cases: list[Case] = []
     for capability in capabilities:
-        test_cases = cases_beside(checklist, capability)
+        test_cases = comparable_cases(checklist, capability)
         if test_cases is checklist:  # no test is named, or the files do not have it
             continue
         rows = []

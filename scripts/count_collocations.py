@@ -24,7 +24,7 @@ from provenance import review_rows
 
 from s2lct.builder.config import form_defaults
 from s2lct.builder.language.collocations import Pair, pairs_of
-from s2lct.builder.language.lexicon import Lexicon, fitting_words
+from s2lct.builder.language.lexicon import Lexicon, insertable_words
 from s2lct.builder.language.tags import FUNCTION_TAGS
 from s2lct.builder.models import load_masked_language_model
 from s2lct.files import atomic_file
@@ -38,7 +38,7 @@ def insertable() -> frozenset[str]:
     """The nouns, verbs, adjectives and adverbs that a build could insert."""
     words = tuple(load_masked_language_model().words)
     tags = set(form_defaults("fluent")["mask_tags"]) - FUNCTION_TAGS
-    return frozenset().union(*(fitting_words(words, tag, Lexicon.load()) for tag in tags))
+    return frozenset().union(*(insertable_words(words, tag, Lexicon.load()) for tag in tags))
 
 
 def main() -> None:

@@ -37,7 +37,7 @@ from safetensors.torch import save
 from torch.nn.utils.rnn import pad_sequence
 from treebanks import gum, penn_treebank, score
 
-from s2lct.builder.models import same_lengths
+from s2lct.builder.models import batches_by_length
 from s2lct.builder.models.chart_parser import (
     ChartConstituencyParser,
     FrozenEncoderChartParser,
@@ -103,7 +103,7 @@ def examples_of(trees: Sequence[nltk.Tree], tokenizer: Any) -> list[Example]:
 def _fill(out: torch.Tensor, examples: Sequence[Example]) -> None:
     lengths = [len(example.pieces.ids) for example in examples]
     with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
-        for same in same_lengths(range(len(lengths)), lengths, lambda length: 4096 // length):
+        for same in batches_by_length(range(len(lengths)), lengths, lambda length: 4096 // length):
             ids = torch.tensor([examples[i].pieces.ids for i in same])
             layers = hidden_layers(ids, torch.ones_like(ids))
             hidden = torch.cat(layers, -1).to(torch.bfloat16)
@@ -218,7 +218,7 @@ class Trainer:
         self.head.eval()
         trees: list[nltk.Tree | None] = [None] * len(examples)
         lengths = [len(example.words) for example in examples]
-        for group in same_lengths(range(len(lengths)), lengths, lambda _: 64):
+        for group in batches_by_length(range(len(lengths)), lengths, lambda _: 64):
             batch = self.gather([examples[i] for i in group])
             with torch.autocast("cpu", torch.bfloat16):
                 content = self.head.content(batch["first"], batch["last"], batch["shape"])

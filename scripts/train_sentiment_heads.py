@@ -29,7 +29,7 @@ from s2lct.builder.models.sentiment_head import (
     SentimentHead,
     head_path,
     load_head,
-    pooled,
+    pooled_features,
 )
 from s2lct.builder.models.shipped import ENCODER_SHA256, encoder_path
 from s2lct.files import sha256_of, write_bytes
@@ -104,7 +104,7 @@ class SentenceEncoder:
         output = self.model(
             input_ids=ids.to(self.device), attention_mask=mask, output_hidden_states=True
         )
-        return pooled(output.hidden_states, mask)
+        return pooled_features(output.hidden_states, mask)
 
 
 def evaluate(head: SentimentHead, features: torch.Tensor, truth: torch.Tensor) -> dict[str, float]:

@@ -192,7 +192,7 @@ def stub_models() -> Iterator[None]:
         ):
             load = partial(_loaded, stub, owner.load)
             patches.enter_context(patch.object(owner, "load", load))
-        patches.enter_context(patch.object(opinions, "by_classifier", _by_vader))
+        patches.enter_context(patch.object(opinions, "classifier_opinions", _by_vader))
         # The stub parser's trees are flatter than those of treebanks.
         patches.enter_context(patch.object(soundness, "is_sound", lambda *_: True))
         yield

@@ -48,16 +48,16 @@ def test_words_are_inserted_that_stood_there_in_english_or_in_the_corpus() -> No
     assert len(inserted(None, every)) > MAX_FILLINGS_PER_MASKED_SENTENCE
     in_corpus = Collocations({}, dict.fromkeys(pairs_of(f"A {last} plot."), 1))
     assert inserted(in_corpus) == [last]
-    in_english = Collocations.of([])
-    adjectives = in_english.fitting(indefinite.tokens, 3, "JJ")
+    in_english = Collocations.of_texts([])
+    adjectives = in_english.fitting_words(indefinite.tokens, 3, "JJ")
     assert "central" in adjectives and "cinematic" not in adjectives
     # It would say which plot is meant, or make another thing of it, unless the corpus has it so.
-    assert not in_english.fitting(definite.tokens, 1, "JJ")
-    assert not in_english.fitting(indefinite.tokens, 3, "NN")
-    assert in_corpus.fitting(indefinite.tokens, 3, "NN") == {last}
-    assert not in_english.fitting(definite.tokens, 2, "JJ")
+    assert not in_english.fitting_words(definite.tokens, 1, "JJ")
+    assert not in_english.fitting_words(indefinite.tokens, 3, "NN")
+    assert in_corpus.fitting_words(indefinite.tokens, 3, "NN") == {last}
+    assert not in_english.fitting_words(definite.tokens, 2, "JJ")
     # Words that take up something that was said before never fit.
-    anaphoric = Collocations.of(["A third plot, another plot, also dull."])
-    assert anaphoric.fitting(definite.tokens, 1, "JJ").isdisjoint({"third", "another"})
-    assert "also" not in anaphoric.fitting(definite.tokens, 3, "RB")
+    anaphoric = Collocations.of_texts(["A third plot, another plot, also dull."])
+    assert anaphoric.fitting_words(definite.tokens, 1, "JJ").isdisjoint({"third", "another"})
+    assert "also" not in anaphoric.fitting_words(definite.tokens, 3, "RB")
     assert in_english.log_gain("central", "plot") > 0 == in_english.log_gain("cinematic", "plot")

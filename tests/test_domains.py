@@ -64,7 +64,7 @@ forms:
 
 def texts_of(template: Template) -> list[str]:
     frame = re.sub(r"\{.*?\}", "", template.text)
-    numbers = range(template.variants)
+    numbers = range(template.variant_count)
     texts = [frame, *(text for n in numbers for text in template.variant(n).values())]
     return texts + (texts_of(template.as_contrast) if template.as_contrast else [])
 

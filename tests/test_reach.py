@@ -7,8 +7,8 @@ from typing import cast
 
 import pytest
 
-from s2lct.builder.language.lexicon import ASSERTIVE, DENIED_ALONE, Lexicon
-from s2lct.builder.language.reach import denial_reaches_opinions, is_negative, pronoun_has_referent
+from s2lct.builder.language.lexicon import ASSERTIVE_WORDS, WORDS_DENIED_ALONE, Lexicon
+from s2lct.builder.language.reach import denial_reaches_opinions, is_negation, pronoun_has_referent
 from s2lct.builder.models import load_parser, load_tagger, parsed_sentences
 from s2lct.builder.records import Extension, InsertedWord, ParsedSentence, Production
 from s2lct.builder.rules import BuildRules
@@ -72,8 +72,8 @@ def test_a_pronoun_needs_its_thing(wording: str, text: str, has: bool) -> None:
 
 
 def test_a_wording_is_negative_by_an_operation_or_a_negator() -> None:
-    assert all(map(is_negative, ["{N|negate}", "I wouldn't say that {N|clause}.", "{P}? No."]))
-    assert not is_negative("{S|question} Yes.")
+    assert all(map(is_negation, ["{N|negate}", "I wouldn't say that {N|clause}.", "{P}? No."]))
+    assert not is_negation("{S|question} Yes.")
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_some_and_also_stand_under_no_negation(word: str, shuns: bool, shuns_unr
     inserted = (InsertedWord(word, "RB", 0, len(word)),)
     extension = Extension(word, inserted, "masked", Production("", (), (), 0.0))
     for shunned, expected in (
-        (ASSERTIVE, shuns),
-        (ASSERTIVE | DENIED_ALONE, shuns_unread),
+        (ASSERTIVE_WORDS, shuns),
+        (ASSERTIVE_WORDS | WORDS_DENIED_ALONE, shuns_unread),
     ):
         rules = SimpleNamespace(shunned_by_negation=shunned)
         assert shuns_negation(extension, cast(BuildRules, rules)) is expected

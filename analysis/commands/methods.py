@@ -189,7 +189,7 @@ def diversity(
     """
     from s2lct.analysis.corpus_parts import source_corpus
     from s2lct.analysis.diversity import measure_diversity
-    from s2lct.builder.capabilities.files import cases_beside
+    from s2lct.builder.capabilities.files import comparable_cases
     from s2lct.files import check_output_file, write_text
     from s2lct.suite.cases import load_suite
     from s2lct.suite.other_suites import read_checklist
@@ -203,7 +203,9 @@ def diversity(
     checklist_cases = read_checklist(checklist) if checklist is not None else []
     if capability:
         compared_ids = {
-            id(case) for name in cases.capabilities for case in cases_beside(checklist_cases, name)
+            id(case)
+            for name in cases.capabilities
+            for case in comparable_cases(checklist_cases, name)
         }
         checklist_cases = [case for case in checklist_cases if id(case) in compared_ids]
     result = measure_diversity(

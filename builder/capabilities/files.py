@@ -105,7 +105,7 @@ def load_capabilities(
     return tuple(by_id[name] for name in ids)
 
 
-def cases_beside(cases: list[CheckListCase], capability: str) -> list[CheckListCase]:
+def comparable_cases(cases: list[CheckListCase], capability: str) -> list[CheckListCase]:
     """The cases of the CheckList test that a capability is modelled on; all cases without one.
 
     A test may be divided between capabilities by the labels that pass.

@@ -347,15 +347,15 @@ class Template(_FileModel):
         return _FIELD.finditer(self.text)
 
     @property
-    def labelled_by(self) -> tuple[str, ...]:
+    def deciding_slots(self) -> tuple[str, ...]:
         """The slot whose sentence decides by its label which labels pass; empty if none does."""
         return (self.passes.split()[-1],) if isinstance(self.passes, str) else ()
 
-    def passing(self, labels: Mapping[str, Label]) -> tuple[Label, ...]:
+    def passing_labels(self, labels: Mapping[str, Label]) -> tuple[Label, ...]:
         """The labels that pass, given the label of each slot's sentence."""
         if not isinstance(self.passes, str):
             return self.passes
-        label = labels[self.labelled_by[0]]
+        label = labels[self.deciding_slots[0]]
         return (label,) if self.passes.startswith("label") else _LABELS_PASSING_DENIAL[label]
 
     @cached_property
@@ -379,7 +379,7 @@ class Template(_FileModel):
         return any(map(operations_of, self.fields()))
 
     @cached_property
-    def variants(self) -> int:
+    def variant_count(self) -> int:
         """The number of combinations of choices and rewrites."""
         return math.prod(map(len, self._options.values()))
 
@@ -461,7 +461,7 @@ class Form(_FileModel):
                     f"template {template.text!r} uses {', '.join(sorted(missing))}, "
                     f"but search finds {', '.join(self.search)} and choices has no such name"
                 )
-            for slot in (*template.rewrite, *template.labelled_by):
+            for slot in (*template.rewrite, *template.deciding_slots):
                 if slot not in slots:
                     raise ValueError(f"template {template.text!r} has no slot {slot}")
         if self.keep_search_rule and len(self.search) > 1:

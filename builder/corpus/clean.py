@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from s2lct.builder.corpus.collect import OVERLONG_WORD_REASON, has_overlong_word
-from s2lct.builder.language.fluency import known_words, proper_words
+from s2lct.builder.language.fluency import proper_words, review_words
 from s2lct.builder.language.grammar import connectives
 from s2lct.builder.language.lexicon import FUNCTION_WORDS, POSES, Lexicon, is_polarity_shifter
 from s2lct.builder.language.natural_text import natural, sentence_case
@@ -164,7 +164,7 @@ _FAULTS: Mapping[str, Callable[[str], object]] = {
 def _is_shouted(word: str) -> bool:
     """Whether an everyday word is in capitals, *TERRIBLE*, and thus no abbreviation."""
     lower = word.lower()
-    is_everyday = lower in FUNCTION_WORDS or (len(word) > 3 and lower in known_words())
+    is_everyday = lower in FUNCTION_WORDS or (len(word) > 3 and lower in review_words())
     return len(word) > 1 and word.isupper() and is_everyday and word not in ("IT", "US")
 
 
@@ -263,7 +263,7 @@ def _rank(sentence: Sentence, opinion: Opinion) -> int:
     doubts = (
         not opinion.is_unanimous(sentence.label),
         len(words) not in EASY_LENGTHS,
-        not known_words().issuperset(lower_case_words),
+        not review_words().issuperset(lower_case_words),
         refers_to_earlier_sentence(sentence.text),
         any(map(is_polarity_shifter, words)),
     )

@@ -17,8 +17,8 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Final
 
 from s2lct.builder.language import DATA
-from s2lct.builder.language.fluency import head_behind
-from s2lct.builder.language.lexicon import FOCUSING, POSTDETERMINERS
+from s2lct.builder.language.fluency import phrase_head
+from s2lct.builder.language.lexicon import FOCUSING_ADVERBS, POSTDETERMINERS
 from s2lct.builder.language.tags import ADJECTIVES, ADVERBS, DEFINITE_WORDS, MODIFIERS
 from s2lct.plain_text import words
 from s2lct.table_files import read_parquet
@@ -72,7 +72,7 @@ class Collocations:
     corpus_counts: Mapping[Pair, int]
 
     @classmethod
-    def of(cls, texts: Iterable[str]) -> Collocations:
+    def of_texts(cls, texts: Iterable[str]) -> Collocations:
         """The collocations of English, and of a corpus with these texts."""
         return cls(shipped_pairs(), Counter(pair for text in texts for pair in set(pairs_of(text))))
 
@@ -91,7 +91,7 @@ class Collocations:
         pairs = chain(self.english_counts, self.corpus_counts)
         return _left_words((second, first) for first, second in pairs)
 
-    def before(self, token: Token, *, in_corpus: bool = False) -> set[str]:
+    def words_before(self, token: Token, *, in_corpus: bool = False) -> set[str]:
         """The words that stand before a word or its lemma.
 
         They do so more often than by chance in English or, if ``in_corpus``, at all in the corpus.
@@ -100,7 +100,7 @@ class Collocations:
         forms = (token.text.lower(), token.lemma)
         return {word for form in forms for word in left_words.get(form, ())}
 
-    def fitting(self, tokens: Sequence[Token], index: int, tag: str) -> set[str]:
+    def fitting_words(self, tokens: Sequence[Token], index: int, tag: str) -> set[str]:
         """The words that may be inserted with a tag before token number ``index``.
 
         An adverb must stand before that adjective in English. A modifier must stand before its noun
@@ -111,23 +111,25 @@ class Collocations:
         """
         if not 0 < index < len(tokens):
             return set()
-        left, right, head = tokens[index - 1], tokens[index], head_behind(tokens, index)
+        left, right, head = tokens[index - 1], tokens[index], phrase_head(tokens, index)
         if tag == "RB":
-            candidates = self.before(right) if right.tag in ADJECTIVES else set()
+            candidates = self.words_before(right) if right.tag in ADJECTIVES else set()
         elif head is None or (head is not right and "NN" in (tag, right.tag)):
             return set()
         else:
-            candidates = self.before(head, in_corpus=True)
+            candidates = self.words_before(head, in_corpus=True)
             if tag == "JJ" and not _is_definite(tokens, index):
                 noun = head.text.lower()
                 candidates |= {
-                    word for word in self.before(head) if self.log_gain(word, noun) < MAX_LOG_GAIN
+                    word
+                    for word in self.words_before(head)
+                    if self.log_gain(word, noun) < MAX_LOG_GAIN
                 }
             if head is not right:
-                candidates &= self.before(right) | self.before(right, in_corpus=True)
+                candidates &= self.words_before(right) | self.words_before(right, in_corpus=True)
         if left.text[0].isalpha() and (tag == "RB" or left.tag in MODIFIERS):
             candidates &= self._right_words.get(left.text.lower(), set())
-        return candidates - POSTDETERMINERS - FOCUSING
+        return candidates - POSTDETERMINERS - FOCUSING_ADVERBS
 
     def log_gain(self, first: str, second: str) -> float:
         """The logarithm of how many times more often two words are neighbours than by chance.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 proper_words = partial(word_list, "proper_words.txt")
 """Words that English writes with a capital, in lower case."""
-known_words = partial(word_list, "review_words.txt")
+review_words = partial(word_list, "review_words.txt")
 """Words that at least three reviews have in lower case."""
 
 DEGREE_WORDS = words("so too as that this how")
@@ -60,7 +60,7 @@ def _breaks_grammar(tokens: Sequence[Token], index: int) -> bool:
         return True
     previous_tag = previous.tag if previous else ""
     following_tag = following.tag if following else ""
-    head = head_behind(tokens, index + 1, _BEFORE_A_NOUN)
+    head = phrase_head(tokens, index + 1, _BEFORE_A_NOUN)
     head_tag = head.tag if head else ""
     match token.tag:
         case "JJ" | "VBN" | "VBG":
@@ -99,7 +99,7 @@ def _agrees(determiner: str, head_tag: str) -> bool:
     )
 
 
-def head_behind(
+def phrase_head(
     tokens: Sequence[Token], start: int, skipped_tags: Collection[str] = MODIFIERS
 ) -> Token | None:
     """The head of the noun phrase whose rest begins at token number ``start``; None without a noun.

@@ -206,7 +206,7 @@ lemma of the head that they modify."""
 
 
 @functools.cache
-def shipped_bank() -> PhraseBank:
+def shipped_phrase_bank() -> PhraseBank:
     """The shipped bank, which ``scripts/harvest_phrases.py`` computes."""
     bank: defaultdict[tuple[str, str, str], list[Phrase]] = defaultdict(list)
     for row in read_parquet(PHRASES_FILE.read_bytes(), shipped=True).to_pylist():

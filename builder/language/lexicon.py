@@ -26,7 +26,7 @@ Pos = Literal["adj", "adv", "noun", "verb"]
 Sentiment = Literal["positive", "negative", "neutral"]
 POSES: Final[tuple[Pos, ...]] = get_args(Pos)
 
-OPINIONATED: Final = 0.25
+MIN_OPINION_SCORE: Final = 0.25
 """A word with at least this absolute score is an opinion whatever its part of speech."""
 MIN_STRONG_SCORE: Final = 0.5
 """A word with at least this absolute score is an opinion, even if no other list has it."""
@@ -65,13 +65,13 @@ SEARCH_LISTS: Final[Mapping[str, list[str]]] = {
     for name, text in _LISTS["search_lists"].items()
 }
 """Word lists that search rules of capability files name with $: ``$negators``."""
-ASSERTIVE: Final = words(_LISTS["assertive"])
+ASSERTIVE_WORDS: Final = words(_LISTS["assertive"])
 """Words that cannot stand in a negated sentence, such as *some* and *already*."""
-DENIED_ALONE: Final = words(_LISTS["denied_alone"])
+WORDS_DENIED_ALONE: Final = words(_LISTS["denied_alone"])
 """Words that a denial may deny instead of the opinion: *not all of it is bad*."""
 POSTDETERMINERS: Final = words(_LISTS["postdeterminers"])
 """Quantifiers and ordinals, which say which things a phrase means: *other*, *second*."""
-FOCUSING: Final = words(_LISTS["focusing"])
+FOCUSING_ADVERBS: Final = words(_LISTS["focusing"])
 """Adverbs that refer to an earlier statement: *also*, *still*."""
 _ENDINGS_OF_TAG: Final[Mapping[str, tuple[str, ...]]] = {
     "NNS": ("s", "men", "people"),
@@ -177,7 +177,7 @@ class Lexicon:
         return not any(
             (other_entry := self._find(spelling, other_pos, None))
             and not other_entry.pure_neutral
-            and abs(other_entry.score) >= OPINIONATED
+            and abs(other_entry.score) >= MIN_OPINION_SCORE
             for spelling in spellings
             for other_pos in POSES
         )
@@ -190,7 +190,7 @@ class Lexicon:
         strong = abs(self.score(word, pos, lemma) or 0) >= MIN_STRONG_SCORE
         return strong or not laden_words().isdisjoint({_normalise(word), _normalise(lemma)})
 
-    def leaves_sentiment(self, word: str, tag: str, lemma: str) -> bool:
+    def keeps_sentiment(self, word: str, tag: str, lemma: str) -> bool:
         """Whether a sentence keeps its sentiment if a word is inserted or left out.
 
         So it is for names, *'s*, hyphens, commas and neutral words.
@@ -199,14 +199,14 @@ class Lexicon:
             tag in _TAGS_WITHOUT_SENTIMENT or self.is_neutral_insertion(word, tag, lemma)
         )
 
-    def leaves_label(self, word: str, tag: str, lemma: str) -> bool:
+    def keeps_label(self, word: str, tag: str, lemma: str) -> bool:
         """Whether a word neither is nor turns an opinion; it may strengthen one, as *very* does."""
         from vaderSentiment.vaderSentiment import BOOSTER_DICT
 
         amplifies = BOOSTER_DICT.get(_normalise(word), 0) > 0
         return not is_polarity_shifter(word) and (amplifies or not self.is_laden(word, tag, lemma))
 
-    def may_fit(self, word: str, tag: str) -> bool:
+    def may_be_insertion(self, word: str, tag: str) -> bool:
         """Whether a word may pass `is_neutral_insertion` with a tag, before its lemma is known.
 
         If False, the word cannot pass. An inflected word that is not listed may pass if it has an
@@ -240,9 +240,9 @@ class Lexicon:
         return None
 
 
-def fitting_words(words: tuple[str, ...], tag: str, lexicon: Lexicon) -> frozenset[str]:
-    """The words that may be neutral insertions with a tag; see `Lexicon.may_fit`."""
-    return frozenset(word for word in words if lexicon.may_fit(word, tag))
+def insertable_words(words: tuple[str, ...], tag: str, lexicon: Lexicon) -> frozenset[str]:
+    """The words that may be neutral insertions with a tag; see `Lexicon.may_be_insertion`."""
+    return frozenset(word for word in words if lexicon.may_be_insertion(word, tag))
 
 
 @functools.lru_cache(maxsize=1 << 16)
@@ -290,7 +290,7 @@ def textblob() -> Scorer:
 
 
 SCORERS = (vader, textblob)
-Scores = Callable[[Iterable[str]], list[tuple[float, ...]]]
+ScoreTexts = Callable[[Iterable[str]], list[tuple[float, ...]]]
 
 
 def scores(texts: Iterable[str]) -> list[tuple[float, ...]]:
@@ -298,7 +298,7 @@ def scores(texts: Iterable[str]) -> list[tuple[float, ...]]:
     return [tuple(score()(text) for score in SCORERS) for text in texts]
 
 
-def distance(first_scores: Sequence[float], second_scores: Sequence[float]) -> float:
+def score_distance(first_scores: Sequence[float], second_scores: Sequence[float]) -> float:
     """The mean absolute difference of the `scores` of two texts, from 0 to 2."""
     return fmean(abs(right - left) for left, right in zip(first_scores, second_scores, strict=True))
 

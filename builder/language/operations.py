@@ -24,7 +24,7 @@ from s2lct.plain_text import words
 if TYPE_CHECKING:
     from s2lct.builder.records import ParsedSentence, Token
 
-things = partial(word_list, "things.txt")
+thing_nouns = partial(word_list, "things.txt")
 """Nouns of things that reviews are about, such as *film*: *it* can stand for them."""
 
 _QUANTIFIERS = words("all every some many most both each everyone everybody everything few several")
@@ -378,7 +378,7 @@ def _pronoun_for(tokens: tuple[Token, ...], subject: Node) -> str:
     head = _head(tokens, subject)
     if first in ("these", "those") or head.tag == "NNS":
         return "they"
-    if head.tag == "NN" and head.lemma.lower() in things() and first in ("the", "this", "its"):
+    if head.tag == "NN" and head.lemma.lower() in thing_nouns() and first in ("the", "this", "its"):
         return "it"
     raise NotApplicableError("no pronoun is sure to stand for its subject")
 

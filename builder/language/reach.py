@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from s2lct.builder.language.lexicon import Lexicon, is_negator
-from s2lct.builder.language.operations import things
+from s2lct.builder.language.operations import thing_nouns
 from s2lct.builder.language.tags import ADJECTIVES, DEFINITE_WORDS
 from s2lct.plain_text import words
 
@@ -106,7 +106,7 @@ def _is_laden(token: Token, lexicon: Lexicon) -> bool:
     return lexicon.is_laden(token.text, token.tag, token.lemma)
 
 
-def is_negative(wording: str) -> bool:
+def is_negation(wording: str) -> bool:
     """Whether a template with its choices made negates a sentence: *I wouldn't say that {P}*."""
     return "|negate" in wording or any(map(is_negator, _WORDS.findall(wording)))
 
@@ -120,7 +120,7 @@ def pronoun_has_referent(wording: str, sentence: ParsedSentence) -> bool:
     if not _REFERRING_IT.search(_FIELD.sub("", wording)):
         return True
     return any(
-        (token.tag == "NN" and token.lemma.lower() in things())
+        (token.tag == "NN" and token.lemma.lower() in thing_nouns())
         or (token.text.lower() in ("it", "this") and following.tag[:2] in ("VB", "MD", "RB"))
         for token, following in pairwise(sentence.tokens)
     )

@@ -101,7 +101,7 @@ def parsed_sentences(
     ]
 
 
-def same_lengths(
+def batches_by_length(
     indices: Iterable[int], lengths: Sequence[int], batch_size: Callable[[int], int]
 ) -> Iterator[list[int]]:
     """Batches of indices of equally long texts, short ones first, so that nothing is padded.

@@ -29,7 +29,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch_struct import TreeCRF
 
-from s2lct.builder.models import same_lengths
+from s2lct.builder.models import batches_by_length
 from s2lct.builder.models.encoder import (
     MAX_PIECES,
     hidden_layers,
@@ -313,4 +313,4 @@ class ChartConstituencyParser:
         """Groups of sentences with the same padded length, of at most ``batch_tokens`` tokens."""
         steps = [-(-length // PADDED_TO) for length in lengths]
         batch_steps = self._batch_tokens // PADDED_TO
-        return same_lengths(indices, steps, lambda step: batch_steps // step)
+        return batches_by_length(indices, steps, lambda step: batch_steps // step)

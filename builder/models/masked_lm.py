@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from s2lct.builder.models import EMBEDDED, Words, same_lengths
+from s2lct.builder.models import EMBEDDED, Words, batches_by_length
 from s2lct.builder.models.encoder import installed_tokenizer, quiet_transformers
 from s2lct.builder.models.shipped import encoder_path, verified_weights
 from s2lct.builder.records import MASK
@@ -160,7 +160,7 @@ class TransformersMaskedLM:
 
         on_cpu = self.model.device.type == "cpu"
         readable = (index for index, length in enumerate(lengths) if length <= self.max_pieces)
-        batches = same_lengths(readable, lengths, lambda _: TEXTS_AT_ONCE)
+        batches = batches_by_length(readable, lengths, lambda _: TEXTS_AT_ONCE)
         states = list(chain.from_iterable(parallel_map(encode, batches, on_cpu=on_cpu)))
         state_batches = (
             states[start : start + MASKS_AT_ONCE] for start in range(0, len(states), MASKS_AT_ONCE)

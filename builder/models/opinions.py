@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from s2lct.builder.language.lexicon import subjectivity, textblob, vader
-from s2lct.builder.models import same_lengths
+from s2lct.builder.models import batches_by_length
 from s2lct.builder.models.shipped import ENCODER_SHA256, WEIGHTS_SHA256
 from s2lct.cache import Cache, predictions
 from s2lct.identity import predicting_versions, source_fingerprint
@@ -101,28 +101,30 @@ def opinions(texts: Sequence[str]) -> dict[str, Opinion]:
 
 def _compute_opinions(texts: Sequence[str]) -> Iterator[tuple[str, bytes]]:
     scorers = vader(), textblob(), subjectivity
-    for index, class_difference in by_classifier(texts):
+    for index, class_difference in classifier_opinions(texts):
         compound, polarity, subjective = (scorer(texts[index]) for scorer in scorers)
         values = compound, polarity, class_difference, subjective
         yield texts[index], json.dumps([round(value, 4) for value in values]).encode()
 
 
-def by_classifier(texts: Sequence[str]) -> Iterator[tuple[int, float]]:
+def classifier_opinions(texts: Sequence[str]) -> Iterator[tuple[int, float]]:
     """The index of each text with its probability of positive minus that of negative."""
     import torch
 
     from s2lct.builder.models.encoder import hidden_layers
-    from s2lct.builder.models.sentiment_head import MAX_PIECES, pooled
+    from s2lct.builder.models.sentiment_head import MAX_PIECES, pooled_features
 
     tokenizer, head = _classifier()
     options = {"truncation": True, "max_length": MAX_PIECES}
     encoded: list[list[int]] = tokenizer(list(texts), **options)["input_ids"]
-    for batch in same_lengths(range(len(texts)), list(map(len, encoded)), lambda _: TEXTS_AT_ONCE):
+    for batch in batches_by_length(
+        range(len(texts)), list(map(len, encoded)), lambda _: TEXTS_AT_ONCE
+    ):
         rows = [encoded[index] for index in batch]
         ids = torch.tensor(rows + rows[-1:] * (TEXTS_AT_ONCE - len(rows)))
         mask = torch.ones_like(ids)
         with torch.inference_mode():
-            logits = head(pooled(hidden_layers(ids, mask), mask))
+            logits = head(pooled_features(hidden_layers(ids, mask), mask))
         negative, _, positive = logits.softmax(dim=-1)[: len(rows)].T
         yield from zip(batch, (positive - negative).tolist(), strict=True)
 

@@ -25,7 +25,7 @@ DROPOUT = 0.1
 
 
 class SentimentHead(nn.Module):
-    """A classifier of features (`pooled`), which it standardises, with one hidden layer."""
+    """A classifier of standardised `pooled_features` with one hidden layer."""
 
     mean: torch.Tensor
     scale: torch.Tensor
@@ -48,7 +48,7 @@ class SentimentHead(nn.Module):
         return logits
 
 
-def pooled(states: Sequence[torch.Tensor], mask: torch.Tensor) -> torch.Tensor:
+def pooled_features(states: Sequence[torch.Tensor], mask: torch.Tensor) -> torch.Tensor:
     """The features of texts: the mean over word pieces and the state at [CLS] of each layer.
 
     Args:

@@ -43,7 +43,9 @@ def choose_seeds(
         for capability in capabilities:
             others = [seeds[id] for id in seeds if id != capability.id]
             used = Counter(text for seed in chain(*others) for text in seed.sentences)
-            wordings = sum(template.variants for template in capability.form("fluent").templates)
+            wordings = sum(
+                template.variant_count for template in capability.form("fluent").templates
+            )
             share = MAX_SHARE_OF_WORDING if wordings >= MANY_WORDINGS else 1
             chosen = _choose(
                 streams[capability.id],

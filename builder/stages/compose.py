@@ -123,7 +123,7 @@ def composed_seed(
         case_id(kind, capability, composed.text),
         capability,
         composed.text,
-        template.passing({slot: source.sentence.label for slot, source in filled.items()}),
+        template.passing_labels({slot: source.sentence.label for slot, source in filled.items()}),
         composed.shown,
         template.slots,
         tuple(filled[slot] for slot in template.slots),
@@ -228,7 +228,7 @@ def _wordings(
     )
     for _, number, _ in reversed(order):
         template = templates[number]
-        yield template, template.variant(rng.randrange(template.variants))
+        yield template, template.variant(rng.randrange(template.variant_count))
 
 
 def _is_usable(seed: Seed, form: Form, rules: BuildRules) -> bool:

@@ -13,7 +13,7 @@ from itertools import count
 from s2lct.builder.kept_models import Extended, KeptModels
 from s2lct.builder.language.fluency import breaks_grammar
 from s2lct.builder.language.grammar import Node, ReferenceGrammar, read_tree
-from s2lct.builder.language.lexicon import Lexicon, distance, subjectivity
+from s2lct.builder.language.lexicon import Lexicon, score_distance, subjectivity
 from s2lct.builder.records import Extension, InsertedWord, ParsedSentence, Production, Source, Token
 from s2lct.builder.rules import BuildRules
 
@@ -96,7 +96,7 @@ def label_preserving(
     scores = dict(zip(texts, models.scores(texts), strict=True))
     return [
         sorted(
-            (e for e in group if distance(scores[source.text], scores[e.text]) <= MAX_SHIFT),
+            (e for e in group if score_distance(scores[source.text], scores[e.text]) <= MAX_SHIFT),
             key=lambda extension: (-extension.score, extension.text),
         )
         for source, group in zip(sources, fluent, strict=True)
@@ -141,7 +141,7 @@ def _as_tagged(
         if len(words) == 1 and word.tag not in _PHRASES:
             word = replace(word, tag=words[0].tag)
         if extension.origin != "attested" and not all(
-            lexicon.leaves_sentiment(w.text, w.tag, w.lemma) for w in words
+            lexicon.keeps_sentiment(w.text, w.tag, w.lemma) for w in words
         ):
             return None
         inserted.append(word)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from s2lct.builder.capabilities.schema import Form, SearchRule
 from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.language.reach import is_negative
+from s2lct.builder.language.reach import is_negation
 from s2lct.builder.records import Case, Expansion, Seed, Sentence, sentence_id
 from s2lct.builder.rules import BuildRules
 from s2lct.builder.stages import reword
@@ -59,7 +59,7 @@ def contrast(
             ]
         elif (opposite := contrast_of(seed)) is not None and is_sensible(opposite, rules):
             longer = expansions[seed.id]
-            if is_negative(opposite.template):
+            if is_negation(opposite.template):
                 longer = [each for each in longer if not shuns_negation(each.extension, rules)]
             contrasts |= {seed.id: opposite, **_of_expansions(longer, opposite)}
     for (capability, slot), cases in of_other_sentences.items():

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from s2lct.builder.capabilities.schema import Form
 from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.language.reach import is_negative
+from s2lct.builder.language.reach import is_negation
 from s2lct.builder.records import Expansion, Extension, Seed
 from s2lct.builder.rules import BuildRules
 from s2lct.builder.stages.compose import expansion_of
@@ -30,7 +30,7 @@ def expand(
     texts = {(seed.capability, seed.text) for group in seeds.values() for seed in group}
     expansions: list[Expansion] = []
     for seed in (seed for group in seeds.values() for seed in group):
-        form, is_negated = forms[seed.capability], is_negative(seed.template)
+        form, is_negated = forms[seed.capability], is_negation(seed.template)
         for slot, source in zip(seed.slots, seed.sources, strict=True):
             # Another sentence with the same shorter form has other attested words.
             attested_texts = {extension.text for extension in source.extensions}

@@ -23,7 +23,7 @@ from s2lct.builder.language.grammar import (
     connectives,
     neighbour_label,
 )
-from s2lct.builder.language.lexicon import Lexicon, fitting_words
+from s2lct.builder.language.lexicon import Lexicon, insertable_words
 from s2lct.builder.records import (
     Extension,
     InsertedWord,
@@ -120,7 +120,7 @@ def masked_extensions(
     """
     words, lexicon = tuple(models.words), Lexicon.load()
     words_of_tag = {
-        tag: fitting_words(words, tag, lexicon) - connectives() for tag in rules.mask_tags
+        tag: insertable_words(words, tag, lexicon) - connectives() for tag in rules.mask_tags
     }
     allowed_words: dict[MaskedText, Sequence[frozenset[str]]] = {}
     masked_of_sources: list[list[MaskedSentence]] = []
@@ -178,7 +178,8 @@ def _allowed_words(
     if rules.collocations is None:
         return [words_of_tag[tag] for tag in masked.tags]
     return [
-        words_of_tag[tag] & rules.collocations.fitting(source.parsed.tokens, token_number, tag)
+        words_of_tag[tag]
+        & rules.collocations.fitting_words(source.parsed.tokens, token_number, tag)
         for token_number, tag in zip(masked.places, masked.tags, strict=True)
     ]
 

@@ -11,7 +11,7 @@ from statistics import fmean
 
 from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.fluency import clashes
-from s2lct.builder.language.lexicon import OPINIONATED, Lexicon, Scores
+from s2lct.builder.language.lexicon import MIN_OPINION_SCORE, Lexicon, ScoreTexts
 from s2lct.builder.language.operations import things
 from s2lct.builder.records import MASK, Expansion, ParsedSentence, Source, Token
 from s2lct.builder.rules import ABOUT_GROUPS
@@ -95,7 +95,7 @@ def find_place(source: Source, models: KeptModels, *, relaxed: bool = False) -> 
 
 
 def _place_of_only_opinion(
-    tokens: Sequence[Token], lexicon: Lexicon, label: Label, score_texts: Scores | None
+    tokens: Sequence[Token], lexicon: Lexicon, label: Label, score_texts: ScoreTexts | None
 ) -> Place | None:
     """The place of a sentence's only opinion word, if that is an adjective.
 
@@ -135,7 +135,7 @@ def evaluative_adjectives(models: KeptModels, lexicon: Lexicon) -> Mapping[Label
     signs = {
         word: 1 if score > 0 else -1
         for word, score in lexicon_scores.items()
-        if abs(score) >= OPINIONATED and word not in ABOUT_GROUPS
+        if abs(score) >= MIN_OPINION_SCORE and word not in ABOUT_GROUPS
     }
     evaluative = {
         word: sign

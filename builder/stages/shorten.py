@@ -169,7 +169,7 @@ def reductions(
 
     def is_neutral(removed_tokens: Sequence[Token]) -> bool:
         return all(
-            lexicon.leaves_label(token.text, token.tag, token.lemma) for token in removed_tokens
+            lexicon.keeps_label(token.text, token.tag, token.lemma) for token in removed_tokens
         )
 
     reduction_of_text: dict[str, Reduction] = {}

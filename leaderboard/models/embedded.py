@@ -24,7 +24,7 @@ from s2lct.builder.models.sentiment_head import (
     SentimentHead,
     head_path,
     load_head,
-    pooled,
+    pooled_features,
 )
 from s2lct.builder.models.shipped import encoder_path, verified_weights
 from s2lct.hub_calls import from_pretrained
@@ -71,7 +71,7 @@ class EmbeddedForSequenceClassification(BertPreTrainedModel):
         all_states = outputs.hidden_states
         if attention_mask is None:
             attention_mask = torch.ones(all_states[0].shape[:2], device=all_states[0].device)
-        logits = self.head(pooled(all_states, attention_mask))
+        logits = self.head(pooled_features(all_states, attention_mask))
         return SequenceClassifierOutput(
             loss=None if labels is None else nn.functional.cross_entropy(logits, labels),
             logits=logits,
