@@ -12,7 +12,7 @@ from statistics import fmean
 from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.fluency import clashes
 from s2lct.builder.language.lexicon import MIN_OPINION_SCORE, Lexicon, ScoreTexts
-from s2lct.builder.language.operations import things
+from s2lct.builder.language.operations import thing_nouns
 from s2lct.builder.records import MASK, Expansion, ParsedSentence, Source, Token
 from s2lct.builder.rules import ABOUT_GROUPS
 from s2lct.identity import shuffle_key
@@ -85,7 +85,7 @@ def find_place(source: Source, models: KeptModels, *, relaxed: bool = False) -> 
         if not relaxed and previous.tag not in _TAGS_BEFORE_SUBJECT_NOUN and previous.lemma != "be":
             break
         next_tag = tokens[token_number + 1].tag if token_number + 1 < len(tokens) else ""
-        is_thing = relaxed or tokens[token_number].lemma.lower() in things()
+        is_thing = relaxed or tokens[token_number].lemma.lower() in thing_nouns()
         if tokens[token_number].tag == "NN" and is_thing and next_tag[:2] not in ("NN", "PO"):
             if previous.tag == "JJ":
                 return Place(token_number - 1, True, target_label)
