@@ -55,7 +55,7 @@ class Domain(BaseModel):
         return _with_plurals(words_of_domains.difference(self.words))
 
     @property
-    def classes(self) -> Mapping[str, frozenset[str]]:
+    def word_classes(self) -> Mapping[str, frozenset[str]]:
         """The domain's things and its other words, each in singular and plural, by word class."""
         things = _with_plurals(self.things)
         return {"things": things, "domain": _with_plurals(self.words) - things}

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from s2lct.builder.config import SUBJECTIVITY
-from s2lct.builder.corpus.collect import Corpus, corpus_of
+from s2lct.builder.corpus.collect import Corpus, make_corpus
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.language.fluency import proper_words, review_words
 from s2lct.builder.language.natural_text import restore_texts
@@ -77,7 +77,7 @@ def _read_subjectivity() -> Corpus:
         Sentence("subjectivity", f"plot-{number}", text, "neutral", raw=line)
         for (number, line), text in zip(numbered_lines, texts, strict=True)
     ]
-    return corpus_of(
+    return make_corpus(
         "subjectivity",
         sentences,
         skipped={"may hold a name": len(lines) - len(sentences)},

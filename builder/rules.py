@@ -193,7 +193,7 @@ def _basic_rules(
         mask_tags=config.mask_tags,
         masks_per_sentence=config.masks_per_sentence,
         barred_words=ABOUT_GROUPS | domain.foreign_words,
-        domain_words=domain.classes,
+        domain_words=domain.word_classes,
     )
     if not config.is_user_corpus:
         return rules

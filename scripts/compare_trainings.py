@@ -58,7 +58,7 @@ class Encoded:
         self._features = encode(distinct).numpy()
 
     def __call__(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Shape (texts, `FEATURES`)."""
+        """Shape (texts, `FEATURE_COUNT`)."""
         return self._features[[self._rows[text] for text in texts]]
 
 

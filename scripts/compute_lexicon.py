@@ -123,8 +123,8 @@ def _entry(ranked: list[tuple[int, Fraction, bool]]) -> Entry:
     weighted = sum((difference for _, difference, _ in ranked), Fraction())
     return Entry(
         score=float(round(weighted / total, 4)),
-        pure_neutral=all(pure for _, _, pure in ranked),
-        senses=len(ranked),
+        is_pure_neutral=all(pure for _, _, pure in ranked),
+        sense_count=len(ranked),
     )
 
 
@@ -133,7 +133,7 @@ def compute(source: Path) -> pa.Table:
     name, content = read_original(source)
     text = io.StringIO(content.decode("utf-8", errors="replace"))
     rows = [
-        (word, pos, entry.score, entry.pure_neutral, entry.senses)
+        (word, pos, entry.score, entry.is_pure_neutral, entry.sense_count)
         for (word, pos), entry in sorted(entries_from_text(text, name).items())
     ]
     metadata = {

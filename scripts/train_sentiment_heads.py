@@ -24,7 +24,7 @@ from s2lct.builder.corpus.collect import Corpus
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.models.sentiment_head import (
     CLASSES,
-    FEATURES,
+    FEATURE_COUNT,
     MAX_PIECES,
     SentimentHead,
     head_path,
@@ -74,7 +74,7 @@ class SentenceEncoder:
     def batches(
         self, texts: Sequence[str], batch_size: int
     ) -> Iterator[tuple[list[int], torch.Tensor]]:
-        """Numbers of texts of similar length, shorter ones first, and features (texts, FEATURES).
+        """Indices of texts of similar length, short first, and features (texts, FEATURE_COUNT).
 
         Texts are cut after MAX_PIECES word pieces, [CLS] and [SEP] included. A batch's size changes
         features by rounding alone.
@@ -97,7 +97,7 @@ class SentenceEncoder:
             yield batch, [torch.tensor(encoded[number]) for number in batch]
 
     def features(self, rows: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Features of a batch of texts' word pieces, shape (texts, FEATURES)."""
+        """Features of a batch of texts' word pieces, shape (texts, FEATURE_COUNT)."""
         ids = nn.utils.rnn.pad_sequence(list(rows), batch_first=True)
         mask = torch.arange(ids.shape[1]) < torch.tensor([len(row) for row in rows])[:, None]
         mask = mask.to(self.device, torch.int64)
@@ -122,8 +122,8 @@ def evaluate(head: SentimentHead, features: torch.Tensor, truth: torch.Tensor) -
 
 
 def encode(texts: Sequence[str]) -> torch.Tensor:
-    """Features of texts, shape (texts, FEATURES), in the order of the texts."""
-    features = torch.empty(len(texts), FEATURES)
+    """Features of texts, shape (texts, FEATURE_COUNT), in the order of the texts."""
+    features = torch.empty(len(texts), FEATURE_COUNT)
     for batch, part in SentenceEncoder().batches(texts, batch_size=64):
         features[batch] = part.cpu()
     return features

@@ -54,11 +54,11 @@ def test_extensions_are_those_of_a_brute_force_search(
         found = reference.extensions("NP", rhs, max_masks)
         assert len(set(found)) == len(found)
         assert set(found) == brute_force(counts, rhs, 6 if max_masks is None else max_masks)
-        keys = [(-e.probability, e.reference_rhs, e.added) for e in found]
+        keys = [(-e.probability, e.reference_rhs, e.added_tags) for e in found]
         assert keys == sorted(keys)
         for extension in found:
             rebuilt = list(rhs)
-            for place, tag in reversed(extension.added):
+            for place, tag in reversed(extension.added_tags):
                 rebuilt.insert(place, tag)
             assert tuple(rebuilt) == extension.reference_rhs
 

@@ -123,5 +123,5 @@ def test_shipped_scores_match_the_formula() -> None:
     for (word, pos), entry in shipped.items():
         ranked = senses[word, letters[pos]]
         assert entry.score == pytest.approx(naive_score(ranked), abs=6e-5), (word, pos)
-        assert entry.pure_neutral == all(p == n == 0 for _, p, n in ranked), (word, pos)
+        assert entry.is_pure_neutral == all(p == n == 0 for _, p, n in ranked), (word, pos)
         assert (entry.score == 0) == (abs(naive_score(ranked)) < 1e-9), (word, pos)

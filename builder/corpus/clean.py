@@ -17,7 +17,7 @@ from s2lct.builder.corpus.collect import OVERLONG_WORD_REASON, has_overlong_word
 from s2lct.builder.language.fluency import proper_words, review_words
 from s2lct.builder.language.grammar import connectives
 from s2lct.builder.language.lexicon import FUNCTION_WORDS, POSES, Lexicon, is_polarity_shifter
-from s2lct.builder.language.natural_text import natural, sentence_case
+from s2lct.builder.language.natural_text import sentence_case, to_natural_text
 from s2lct.builder.models.opinions import Opinion, opinions
 from s2lct.builder.records import Sentence
 
@@ -112,7 +112,7 @@ def clean(texts: Sequence[Sentence]) -> CleanedCorpus:
 
 def split_sentences(raw: str) -> list[str]:
     """The sentences of a text as natural text; `<br>` and blank lines end a sentence, too."""
-    parts = [natural(part) for part in _PARAGRAPHS.split(html.unescape(raw))]
+    parts = [to_natural_text(part) for part in _PARAGRAPHS.split(html.unescape(raw))]
     return [sentence for part in parts if part for sentence in _splitter()(part)]
 
 

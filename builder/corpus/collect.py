@@ -48,7 +48,7 @@ class Corpus(ShortRepr):
     licence: str
 
 
-def corpus_of(
+def make_corpus(
     name: str,
     sentences: Iterable[Sentence],
     *,

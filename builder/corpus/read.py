@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyarrow.csv import ConvertOptions, ParseOptions, read_csv
 
-from s2lct.builder.corpus.collect import Corpus, corpus_of
+from s2lct.builder.corpus.collect import Corpus, make_corpus
 from s2lct.builder.corpus.sst import read_sst
 from s2lct.builder.corpus.tables import Columns, read_files, read_hub
 from s2lct.builder.language import DATA
@@ -131,7 +131,7 @@ def read_embedded() -> Corpus:
     lines = (DATA / "neutral_film_sentences.txt").read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines, start=1):
         sentences.append(Sentence("embedded", f"neutral-{number}", line, "neutral", raw=line))
-    return corpus_of(
+    return make_corpus(
         "embedded",
         sentences,
         skipped={"not English": n_foreign},

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 import ftfy
 
-from s2lct.builder.corpus.collect import Corpus, corpus_of
+from s2lct.builder.corpus.collect import Corpus, make_corpus
 from s2lct.builder.language.natural_text import restore_texts
 from s2lct.builder.language.treebank_text import undo_escapes
 from s2lct.builder.records import Sentence
@@ -27,7 +27,7 @@ _HINT = (
     "https://nlp.stanford.edu/sentiment/, with " + ", ".join(_FILES)
 )
 _SPLITS = {"1": "train", "2": "test", "3": "dev"}
-_ALL_SENTENCES = 11_855
+_SENTENCE_COUNT = 11_855
 # Of lines "INDEX,SPLIT,SCORE" in order of the index, as released.
 _RELEASED_SHA256 = "ddb72e29a3095c85539948db7a99a11f436f7104b598d7bacbe0e4e4e5dc755e"
 
@@ -49,13 +49,13 @@ def read_sst(location: str) -> Corpus:
         raise CorpusError(
             f"{path} is no whole treebank: {error_summary(error)}", hint=_HINT
         ) from error
-    if len(sentences) != _ALL_SENTENCES:
+    if len(sentences) != _SENTENCE_COUNT:
         counts = Counter(sentence.split for sentence in sentences)
         parts = ", ".join(f"{counts[name]:,} {name}" for name in ("train", "dev", "test"))
         logger.warning(
-            "sst: %d of the treebank's %d sentences: %s", len(sentences), _ALL_SENTENCES, parts
+            "sst: %d of the treebank's %d sentences: %s", len(sentences), _SENTENCE_COUNT, parts
         )
-    return corpus_of(
+    return make_corpus(
         "sst",
         sentences,
         drop_duplicates=False,
@@ -107,7 +107,7 @@ def _read_treebank(sentences: str, split: str, dictionary: str, labels: str) -> 
         by_index[index] = Sentence("sst", index, text, _label(score), splits[index], score, raw)
     if by_index.keys() != splits.keys() or len(by_index) < len(_lines(sentences)) - 1:
         raise ValueError("not every sentence has a split of its own")
-    if len(by_index) == _ALL_SENTENCES and _sha256_of(by_index) != _RELEASED_SHA256:
+    if len(by_index) == _SENTENCE_COUNT and _sha256_of(by_index) != _RELEASED_SHA256:
         raise ValueError("the sentences do not have the released splits and scores")
     return list(by_index.values())
 

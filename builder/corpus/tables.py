@@ -11,8 +11,8 @@ from itertools import islice
 from pathlib import Path
 
 from s2lct.builder.corpus.clean import clean
-from s2lct.builder.corpus.collect import MAX_WORDS, Corpus, corpus_of
-from s2lct.builder.language.natural_text import natural
+from s2lct.builder.corpus.collect import MAX_WORDS, Corpus, make_corpus
+from s2lct.builder.language.natural_text import to_natural_text
 from s2lct.builder.records import Sentence
 from s2lct.errors import CorpusError
 from s2lct.files import is_folder, path_exists
@@ -178,7 +178,9 @@ def _corpus_of_rows(
         meaning = LABELS[meanings.get(label, LABELS.index("neutral"))]
         # Natural text of a far too long text takes long, too.
         beginning = _beginning(text)
-        natural_text, raw = ("", beginning) if columns.cleaned else (natural(beginning), text)
+        natural_text, raw = (
+            ("", beginning) if columns.cleaned else (to_natural_text(beginning), text)
+        )
         split = str(row.get("split") or "")
         sentences.append(Sentence(name, id, natural_text, meaning, split, raw=raw))
     skipped = Counter({"without label": unlabelled})
@@ -186,7 +188,7 @@ def _corpus_of_rows(
         cleaned = clean(sentences)
         sentences = list(cleaned.sentences)
         description, skipped = description + cleaned.notes, skipped + cleaned.set_aside
-    return corpus_of(
+    return make_corpus(
         name,
         sentences,
         skipped=skipped,

@@ -41,12 +41,12 @@ _DETERMINERS_OF_SINGULARS = words("this that")
 _DETERMINERS_OF_PLURALS = words("these those both all several")
 
 
-def breaks_grammar(tokens: Sequence[Token], inserted: Collection[int]) -> bool:
-    """Whether one of the ``inserted`` token numbers cannot stand where it does.
+def breaks_grammar(tokens: Sequence[Token], inserted_indices: Collection[int]) -> bool:
+    """Whether an inserted token, given by its number, cannot stand in its position.
 
     A word that lacks its capital, *japanese*, or repeats its neighbour breaks grammar, too.
     """
-    return any(_breaks_grammar(tokens, index) for index in inserted)
+    return any(_breaks_grammar(tokens, index) for index in inserted_indices)
 
 
 def _breaks_grammar(tokens: Sequence[Token], index: int) -> bool:

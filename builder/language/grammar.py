@@ -97,12 +97,12 @@ class LongerProduction:
     Attributes:
         reference_rhs: its right-hand side.
         probability: its share of the productions with its left-hand side.
-        added: the tags that the seed's production lacks, from left to right.
+        added_tags: the tags that the seed's production lacks, from left to right.
     """
 
     reference_rhs: tuple[str, ...]
     probability: float
-    added: AddedTags
+    added_tags: AddedTags
 
 
 class ReferenceGrammar:
@@ -148,14 +148,14 @@ class ReferenceGrammar:
             max_masks: the most words to add; None for any number.
         """
         extensions = {
-            LongerProduction(longer, self.probability(lhs, longer), added)
+            LongerProduction(longer, self.probability(lhs, longer), added_tags)
             for longer in self._right_hand_sides.get((lhs, _phrases(rhs)), ())
             if len(longer) > len(rhs)
-            for added in _ways_to_add_tags(rhs, longer)
-            if max_masks is None or len(added) <= max_masks
+            for added_tags in _ways_to_add_tags(rhs, longer)
+            if max_masks is None or len(added_tags) <= max_masks
         }
         return sorted(
-            extensions, key=lambda rule: (-rule.probability, rule.reference_rhs, rule.added)
+            extensions, key=lambda rule: (-rule.probability, rule.reference_rhs, rule.added_tags)
         )
 
 

@@ -93,13 +93,13 @@ class Entry(NamedTuple):
 
     Attributes:
         score: rank-weighted mean of positive minus negative, in [-1, 1], to four decimals.
-        pure_neutral: whether no sense has any positive or negative score.
-        senses: the number of senses.
+        is_pure_neutral: whether no sense has any positive or negative score.
+        sense_count: the number of senses.
     """
 
     score: float
-    pure_neutral: bool
-    senses: int
+    is_pure_neutral: bool
+    sense_count: int
 
 
 class Lexicon:
@@ -172,11 +172,11 @@ class Lexicon:
         if not laden_words().isdisjoint(spellings):
             return False
         entry = self._find(lemma, pos, form)
-        if entry is None or not entry.pure_neutral:
+        if entry is None or not entry.is_pure_neutral:
             return False
         return not any(
             (other_entry := self._find(spelling, other_pos, None))
-            and not other_entry.pure_neutral
+            and not other_entry.is_pure_neutral
             and abs(other_entry.score) >= MIN_OPINION_SCORE
             for spelling in spellings
             for other_pos in POSES

@@ -20,7 +20,7 @@ _INVISIBLE = re.compile(
 _WINDOWS_1252_PUNCTUATION = {0x85: "... ", 0x91: "'", 0x92: "'", 0x93: '"', 0x94: '"'}
 
 
-def natural(text: str) -> str:
+def to_natural_text(text: str) -> str:
     """A text on one line with single spaces, detokenised if it looks tokenised.
 
     Invisible characters are left out: zero-width ones, and those that set a text's direction.

@@ -216,7 +216,7 @@ def negate(draft: Draft, *, contracted: bool = True) -> Draft:
     return draft.with_forms({clause.verb: _IRREGULAR_NEGATIONS.get(form, f"{form}n't")})
 
 
-def clause(draft: Draft) -> Draft:
+def make_clause(draft: Draft) -> Draft:
     """Make a sentence a clause of another one: *The film is dull.* → *the film is dull*."""
     labels = draft.sentence.tree.child_labels
     if draft.sentence.tree.label != "S" or labels[:1] != ("NP",) or "VP" not in labels:
@@ -292,7 +292,7 @@ def _past_form(token: Token, form: str) -> str:
     return past
 
 
-def question(draft: Draft) -> Draft:
+def make_question(draft: Draft) -> Draft:
     """Turn a statement into a question: *The film is dull.* → *Is the film dull?*."""
     clause = _main_clause(draft)
     token = draft.sentence.tokens[clause.verb]
@@ -313,7 +313,7 @@ def question(draft: Draft) -> Draft:
     return replace(question_draft, ending="?")
 
 
-def infinitive(draft: Draft) -> Draft:
+def make_infinitive(draft: Draft) -> Draft:
     """Make a clause for *I expected …*: *The film is dull.* → *the film to be dull*."""
     clause = _main_clause(draft)
     token = draft.sentence.tokens[clause.verb]
@@ -332,12 +332,12 @@ def infinitive(draft: Draft) -> Draft:
 
 OPERATIONS: Mapping[str, Operation] = {
     "unstopped": drop_full_stop,
-    "clause": clause,
+    "clause": make_clause,
     "negate": negate,
     "negate fully": partial(negate, contracted=False),
-    "question": question,
+    "question": make_question,
     "backshift": backshift,
-    "infinitive": infinitive,
+    "infinitive": make_infinitive,
 }
 """Operations on a slot's sentence, by the name that a template has behind the slot."""
 VERB_OPERATIONS = frozenset({"negate", "negate fully", "question", "backshift", "infinitive"})

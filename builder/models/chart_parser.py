@@ -39,9 +39,9 @@ from s2lct.builder.models.encoder import (
 from s2lct.engines import parallel_map
 from s2lct.errors import ModelError
 
-PADDED_TO = 4
+PADDING_MULTIPLE = 4
 """Word pieces and words are padded to a multiple of this."""
-_SHAPE_FLAGS = 10
+_SHAPE_FLAG_COUNT = 10
 
 
 def natural_words(words: Iterable[str]) -> list[str]:
@@ -52,7 +52,7 @@ def natural_words(words: Iterable[str]) -> list[str]:
 
 def shape_flags(words: Sequence[str]) -> NDArray[np.float32]:
     """Spelling flags of each word, with an empty row before the first and after the last."""
-    flags = np.zeros((len(words) + 2, _SHAPE_FLAGS), dtype=np.float32)
+    flags = np.zeros((len(words) + 2, _SHAPE_FLAG_COUNT), dtype=np.float32)
     for row, word in enumerate(words, start=1):
         flags[row] = (
             word[:1].isupper(),
@@ -134,7 +134,7 @@ class FrozenEncoderChartParser(ChartParser):  # type: ignore[misc]
         super().__init__(dict(tag_vocab), dict(label_vocab), {}, values)
         self.hparams = dict(hparams)
         self.project_pretrained = nn.Linear(2 * values.d_features, values.d_model // 2, bias=False)
-        self.project_shape = nn.Linear(_SHAPE_FLAGS, values.d_model // 2, bias=False)
+        self.project_shape = nn.Linear(_SHAPE_FLAG_COUNT, values.d_model // 2, bias=False)
         self.f_label = nn.Sequential(
             nn.Linear(values.d_model, values.d_label_hidden),
             nn.LayerNorm(values.d_label_hidden),
@@ -200,10 +200,10 @@ class FrozenEncoderChartParser(ChartParser):  # type: ignore[misc]
         ]
 
 
-def padded(rows: Sequence[torch.Tensor], max_length: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows padded to a multiple of `PADDED_TO`, at most ``max_length``, and a mask of values."""
+def pad_rows(rows: Sequence[torch.Tensor], max_length: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows padded to a multiple of `PADDING_MULTIPLE` up to ``max_length``, and a mask."""
     length = max(map(len, rows))
-    length = min(length + -length % PADDED_TO, max_length)
+    length = min(length + -length % PADDING_MULTIPLE, max_length)
     lengths = torch.tensor([len(row) for row in rows])
     filled = rows[0].new_zeros(len(rows), length, *rows[0].shape[1:])
     for index, row in enumerate(rows):
@@ -268,7 +268,7 @@ class ChartConstituencyParser:
         def decode_group(group: list[int]) -> list[tuple[int, NDArray[np.int64], list[str]]]:
             lengths = [len(plain_words[index]) for index in group]
             with torch.inference_mode():
-                stacked, mask = padded(
+                stacked, mask = pad_rows(
                     [contents[index] for index in group], self._head.max_words + 2
                 )
                 charts = self._head.decode(self._head.annotate(stacked, mask), lengths)
@@ -289,7 +289,7 @@ class ChartConstituencyParser:
         """The projected features of each sentence's words, by the index of the sentence."""
 
         def project_group(group: list[int]) -> list[tuple[int, torch.Tensor]]:
-            ids, mask = padded([torch.tensor(pieces[index].ids) for index in group], MAX_PIECES)
+            ids, mask = pad_rows([torch.tensor(pieces[index].ids) for index in group], MAX_PIECES)
             rows = range(len(group))
             first = [
                 row * ids.shape[1] + piece for row in rows for piece in pieces[group[row]].first
@@ -311,6 +311,6 @@ class ChartConstituencyParser:
         self, indices: Sequence[int], lengths: Sequence[int]
     ) -> Iterator[list[int]]:
         """Groups of sentences with the same padded length, of at most ``batch_tokens`` tokens."""
-        steps = [-(-length // PADDED_TO) for length in lengths]
-        batch_steps = self._batch_tokens // PADDED_TO
+        steps = [-(-length // PADDING_MULTIPLE) for length in lengths]
+        batch_steps = self._batch_tokens // PADDING_MULTIPLE
         return batches_by_length(indices, steps, lambda step: batch_steps // step)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 WEIGHTS = Path(__file__).parent / "weights" / "masked_lm.safetensors"
 SCORE_DIGITS = 4
 """Decimal places of a log probability."""
-TEXTS_AT_ONCE, LENGTH_MULTIPLE, MASKS_AT_ONCE = 8, 8, 32
+TEXT_BATCH_SIZE, LENGTH_MULTIPLE, MASK_BATCH_SIZE = 8, 8, 32
 """The number of texts in a forward pass, the multiple of word pieces to which they are padded, and
 the number of masks for which the vocabulary is scored together.
 
@@ -160,10 +160,11 @@ class TransformersMaskedLM:
 
         on_cpu = self.model.device.type == "cpu"
         readable = (index for index, length in enumerate(lengths) if length <= self.max_pieces)
-        batches = batches_by_length(readable, lengths, lambda _: TEXTS_AT_ONCE)
+        batches = batches_by_length(readable, lengths, lambda _: TEXT_BATCH_SIZE)
         states = list(chain.from_iterable(parallel_map(encode, batches, on_cpu=on_cpu)))
         state_batches = (
-            states[start : start + MASKS_AT_ONCE] for start in range(0, len(states), MASKS_AT_ONCE)
+            states[start : start + MASK_BATCH_SIZE]
+            for start in range(0, len(states), MASK_BATCH_SIZE)
         )
         words_of_request = dict(
             chain.from_iterable(parallel_map(rank, state_batches, on_cpu=on_cpu))
@@ -182,7 +183,7 @@ class TransformersMaskedLM:
         """The encoder's last state at the first mask of each text, then rows of filling copies."""
         import torch
 
-        rows = [*pieces, *[pieces[-1]] * (TEXTS_AT_ONCE - len(pieces))]
+        rows = [*pieces, *[pieces[-1]] * (TEXT_BATCH_SIZE - len(pieces))]
         padding = self.tokenizer.pad_token_id
         device = self.model.device
         ids = torch.tensor([row + [padding] * (length - len(row)) for row in rows], device=device)
@@ -201,7 +202,7 @@ class TransformersMaskedLM:
         """Log probabilities of `words`, a row for each state."""
         import torch
 
-        rows = torch.stack([*states, *[states[-1]] * (MASKS_AT_ONCE - len(states))])
+        rows = torch.stack([*states, *[states[-1]] * (MASK_BATCH_SIZE - len(states))])
         with torch.inference_mode():
             logits = rows if self._head is None else self._head(rows)
             scores = torch.log_softmax(logits.float(), dim=-1)

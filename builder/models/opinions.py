@@ -31,7 +31,7 @@ MAX_CLASSIFIER_OF_NEUTRAL: Final = 0.5
 """The strength of the classifier's opinion from which on a text is not neutral."""
 MAX_SUBJECTIVITY_OF_NEUTRAL: Final = 0.5
 """The subjectivity of its words from which on a text is not neutral."""
-TEXTS_AT_ONCE = 16
+TEXT_BATCH_SIZE = 16
 """Texts in a forward pass; copies fill it up, so that an opinion depends on its text alone."""
 
 
@@ -118,10 +118,10 @@ def classifier_opinions(texts: Sequence[str]) -> Iterator[tuple[int, float]]:
     options = {"truncation": True, "max_length": MAX_PIECES}
     encoded: list[list[int]] = tokenizer(list(texts), **options)["input_ids"]
     for batch in batches_by_length(
-        range(len(texts)), list(map(len, encoded)), lambda _: TEXTS_AT_ONCE
+        range(len(texts)), list(map(len, encoded)), lambda _: TEXT_BATCH_SIZE
     ):
         rows = [encoded[index] for index in batch]
-        ids = torch.tensor(rows + rows[-1:] * (TEXTS_AT_ONCE - len(rows)))
+        ids = torch.tensor(rows + rows[-1:] * (TEXT_BATCH_SIZE - len(rows)))
         mask = torch.ones_like(ids)
         with torch.inference_mode():
             logits = head(pooled_features(hidden_layers(ids, mask), mask))

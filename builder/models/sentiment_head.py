@@ -19,7 +19,7 @@ CLASSES: dict[str, tuple[str, ...]] = {
 }
 MAX_PIECES = 256
 """The most word pieces of a text that the classifier reads."""
-FEATURES = 7 * 2 * 384  # hidden states x (mean, [CLS]) x width of MiniLM-L6
+FEATURE_COUNT = 7 * 2 * 384  # hidden states x (mean, [CLS]) x width of MiniLM-L6
 HIDDEN_WIDTH = 128
 DROPOUT = 0.1
 
@@ -32,18 +32,18 @@ class SentimentHead(nn.Module):
 
     def __init__(self, class_count: int, dropout: float = 0.0) -> None:
         super().__init__()
-        self.register_buffer("mean", torch.zeros(FEATURES))
-        self.register_buffer("scale", torch.ones(FEATURES))
+        self.register_buffer("mean", torch.zeros(FEATURE_COUNT))
+        self.register_buffer("scale", torch.ones(FEATURE_COUNT))
         self.layers = nn.Sequential(
             nn.Dropout(dropout),
-            nn.Linear(FEATURES, HIDDEN_WIDTH),
+            nn.Linear(FEATURE_COUNT, HIDDEN_WIDTH),
             nn.GELU(),
             nn.Dropout(dropout),
             nn.Linear(HIDDEN_WIDTH, class_count),
         )
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
-        """Logits, shape (texts, classes), of features, shape (texts, FEATURES)."""
+        """Logits, shape (texts, classes), of features, shape (texts, FEATURE_COUNT)."""
         logits: torch.Tensor = self.layers((features - self.mean) * self.scale)
         return logits
 

@@ -99,12 +99,12 @@ def _licensed_insertions(
     """
     return [
         (
-            tuple(position for position, _ in extended.added),
+            tuple(position for position, _ in extended.added_tags),
             mask_tags,
             Production(*rule, extended.reference_rhs, round(extended.probability, 8)),
         )
         for extended in grammar.extensions(*rule, max_masks)
-        if tags.issuperset(mask_tags := tuple(tag for _, tag in extended.added))
+        if tags.issuperset(mask_tags := tuple(tag for _, tag in extended.added_tags))
     ]
 
 
