@@ -73,9 +73,9 @@ def show_report(results: list[Result]) -> None:
     """Figures side by side, and the words that broke each model."""
     from s2lct.leaderboard.results.order import best_first
     from s2lct.leaderboard.results.shown_names import ShownNames
-    from s2lct.leaderboard.site.report import by_suite
+    from s2lct.leaderboard.site.report import group_by_suite
 
-    suites = by_suite(results)
+    suites = group_by_suite(results)
     for group in suites:
         show_results(group)
     for group in suites:
@@ -107,7 +107,7 @@ def show_results(results: Sequence[Result]) -> None:
 
 @SCORING.shows(holding.compare, "s2lct compare results/vader.json results/afinn.json")
 def show_comparison(
-    compared: holding.Compared, *, first: Path, second: Path, format: Format = "table"
+    compared: holding.ComparedResults, *, first: Path, second: Path, format: Format = "table"
 ) -> None:
     """A table of differences, and the cases that they are computed on."""
     from s2lct.leaderboard.results.shown_names import ShownNames
@@ -146,10 +146,10 @@ def show_gate(gate: holding.Gate, *, format: Format = "table") -> None:
             if result.partial:
                 note(f"{path} is partial ({result.selection}): no figure is the suite's.")
         console.print(gate_table(gate.checks))
-        if gate.blind:
+        if gate.figures_without_power:
             show(
-                f"No loss can be shown, however large, in {gate.blind}: the earlier result passes "
-                "too few cases there."
+                f"No loss can be shown, however large, in {gate.figures_without_power}: the "
+                "earlier result passes too few cases there."
             )
         failed, checks = sum(not check.passed for check in gate.checks), len(gate.checks)
         of = "the check" if checks == 1 else f"all {checks} checks"

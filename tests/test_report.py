@@ -21,7 +21,7 @@ from s2lct.leaderboard.models.endpoint import EndpointUse
 from s2lct.leaderboard.results.comparison import compare
 from s2lct.leaderboard.results.read_results import ScoredModel, Suites, read_scored
 from s2lct.leaderboard.results.write_results import write_result
-from s2lct.leaderboard.site.examples import marked
+from s2lct.leaderboard.site.examples import mark_insertions
 from s2lct.leaderboard.site.report import (
     comparison_tables,
     html_report,
@@ -257,4 +257,4 @@ def test_a_page_shows_text_as_text_and_marks_inserted_words(tmp_path: Path) -> N
     assert "&lt;script&gt;" in page and "http" not in page  # it needs no network
     assert len(page) < 40_000
     case = replace(cases[1], text="An undo is so & also do-able.", inserted=("so",))
-    assert str(marked(case)) == "An undo is <mark>so</mark> &amp; also do-able."
+    assert str(mark_insertions(case)) == "An undo is <mark>so</mark> &amp; also do-able."

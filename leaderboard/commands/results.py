@@ -62,14 +62,14 @@ def report(
     return [model.result for model in scored]
 
 
-class Compared(NamedTuple):
+class ComparedResults(NamedTuple):
     """The comparison of two results.
 
     Attributes:
-        results: of the two files.
-        cases: how many both have.
-        failures: by failure rates, a comparison for each capability, and before several ``mean``.
-        consistency: the same by pairs of a case and its contrast, where both models were asked any.
+        results: the results in the two files.
+        cases: the number of cases in both.
+        failures: the comparison of failure rates for each capability; ``mean`` first if several.
+        consistency: the same for consistency; empty if the results share no contrasts.
     """
 
     results: tuple[Result, Result]
@@ -78,7 +78,7 @@ class Compared(NamedTuple):
     consistency: dict[str, Comparison]
 
     def as_json(self) -> dict[str, Any]:
-        """Its fields; see docs/ci.md."""
+        """The keys that docs/ci.md describes, with their values."""
         return {
             "suite": self.results[0].suite.model_dump(),
             "models": [result.model.name for result in self.results],
@@ -100,7 +100,7 @@ def compare(
     second: Annotated[Path, typer.Argument(exists=True, help="Another, on the same suite.")],
     *,
     suite: SuitesOfResults = [],  # noqa: B006
-) -> Compared:
+) -> ComparedResults:
     """Say which differences between two models are real.
 
     Consistency and failure rates are tested, in the mean over the capabilities and in each of them.
@@ -111,24 +111,24 @@ def compare(
     suites = Suites(suite)
     scored = {path: read_scored(path, suites) for path in (first, second)}
     check_one_suite(scored)
-    (result, outcomes), (other_result, others) = scored[first], scored[second]
-    cases, *failed = comparison.paired_cases(outcomes, others)
+    (first_result, first_outcomes), (second_result, second_outcomes) = scored[first], scored[second]
+    cases, *failed = comparison.paired_cases(first_outcomes, second_outcomes)
     if not cases:
         raise ScoringError(
             f"{first} and {second} have no case in common",
             hint="score both on the same capabilities and kinds",
         )
-    return Compared(
-        (result, other_result),
+    return ComparedResults(
+        (first_result, second_result),
         len(cases),
         comparison.compare(cases, *failed),
-        comparison.compare(*comparison.paired_contrasts(outcomes, others)),
+        comparison.compare(*comparison.paired_contrasts(first_outcomes, second_outcomes)),
     )
 
 
 @dataclass(frozen=True)
 class Gate:
-    """The checks of a result, and the files and results that were compared, the new one first."""
+    """The checks of a result, and the compared files with their results, the new one first."""
 
     results: list[tuple[Path, Result]]
     checks: list[Check]
@@ -139,12 +139,12 @@ class Gate:
         return all(check.passed for check in self.checks)
 
     @property
-    def blind(self) -> str:
-        """The figures in which no loss could be shown, however large; empty if there are none."""
+    def figures_without_power(self) -> str:
+        """The names of the figures in which no loss could be shown, however large; may be empty."""
         return ", ".join(check.figure_name for check in self.checks if check.lacks_power)
 
     def as_json(self) -> dict[str, Any]:
-        """Its fields; see docs/ci.md."""
+        """The keys that docs/ci.md describes, with their values."""
         (file, result), *others = self.results
         return {
             "passed": self.passed,
@@ -251,16 +251,16 @@ def build_leaderboard(
     from s2lct.leaderboard.results.submission import rescored_results
     from s2lct.leaderboard.site.site import build_site
 
-    agreeing = rescored_results(rescored) if rescored else frozenset()
-    leaderboard = collect(results, load_suites(suite), agreeing)
+    rescored_hashes = rescored_results(rescored) if rescored else frozenset()
+    leaderboard = collect(results, load_suites(suite), rescored_hashes)
     for line in leaderboard.skip_reasons:
         warnings.warn(f"left out {line}", S2lctWarning, stacklevel=2)
-    places = {}
+    repositories = {}
     if is_on_hub(results):
-        places["results"] = results.partition("@")[0]
-    if named := next(filter(is_on_hub, suite), ""):
-        places["suite"] = named
-    return build_site(leaderboard, out, **places)
+        repositories["results"] = results.partition("@")[0]
+    if suite_on_hub := next(filter(is_on_hub, suite), ""):
+        repositories["suite"] = suite_on_hub
+    return build_site(leaderboard, out, **repositories)
 
 
 @command

@@ -1,4 +1,4 @@
-"""What models fail, as the report shows it: pairs, seeds, and words that broke a model."""
+"""Examples of failures for the report: pairs, seeds, and expansions of seeds that pass."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_MODELS = 3
 
 @dataclass(frozen=True)
 class Prediction:
-    """A case, what a model predicted, and whether that passes."""
+    """A case, the label that a model predicted, and whether that passes."""
 
     case: Case
     label: str
@@ -31,29 +31,29 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Examples:
-    """What a model fails in a capability.
+    """Examples of a model's failures in a capability.
 
     Attributes:
-        result: the model's.
+        result: the result of the model.
         pairs: cases and their contrasts, not both answered right.
         seeds: seeds that fail.
-        broken: expansions that fail though their seeds pass.
+        broken_expansions: expansions that fail though their seeds pass.
     """
 
     result: Result
     pairs: list[tuple[Prediction, Prediction]]
     seeds: list[Prediction]
-    broken: list[Prediction]
+    broken_expansions: list[Prediction]
 
 
 def examples_of(scored: Sequence[ScoredModel], capability: str) -> list[Examples]:
-    """What the models that do worst in a capability fail there, the worst first.
+    """Examples of failures of the worst models in a capability, the worst model first.
 
-    They are ordered by consistency where the capability has contrasts, else by failures; seeds are
-    left out where there are pairs.
+    Models are ordered by consistency if the capability has contrasts, else by failure rate. Seeds
+    are left out if there are pairs.
     """
     examples: list[Examples] = []
-    for result, outcomes in sorted(scored, key=lambda model: _right(model.result, capability)):
+    for result, outcomes in sorted(scored, key=lambda m: _worst_first(m.result, capability)):
         if capability in result.capabilities and len(examples) < _MAX_MODELS:
             pairs = _failing_pairs(outcomes, capability)
             seeds = [] if pairs else _failing_seeds(outcomes, capability)
@@ -63,7 +63,7 @@ def examples_of(scored: Sequence[ScoredModel], capability: str) -> list[Examples
     return examples
 
 
-def _right(result: Result, capability: str) -> tuple[float, float]:
+def _worst_first(result: Result, capability: str) -> tuple[float, float]:
     figures = result.capabilities.get(capability)
     if figures is None:
         return 1.0, 0.0
@@ -72,13 +72,13 @@ def _right(result: Result, capability: str) -> tuple[float, float]:
 
 
 def _prediction(outcomes: Outcomes, number: int) -> Prediction:
-    """What a model predicted for a text, by its number among all that the suite asks."""
+    """A model's prediction for a text, by its index in `SuiteCases.with_contrasts`."""
     case, label = outcomes.suite.with_contrasts[number], int(outcomes.labels[number])
     return Prediction(case, PREDICTION_WORDS[label], label in case.passes)
 
 
-def _first_of_seeds(cases: Sequence[Case], numbers: Iterable[int]) -> list[int]:
-    """The first case of each seed, for as many seeds as a page shows."""
+def _one_of_each_seed(cases: Sequence[Case], numbers: Iterable[int]) -> list[int]:
+    """The number of the first case of each of the first `MAX_EXAMPLES` seeds."""
     number_of: dict[str, int] = {}
     for number in numbers:
         number_of.setdefault(cases[number].seed_id, number)
@@ -90,53 +90,53 @@ def _shortest_first(cases: Sequence[Case], numbers: Iterable[int]) -> list[int]:
 
 
 def _failing_pairs(outcomes: Outcomes, capability: str) -> list[tuple[Prediction, Prediction]]:
-    """Pairs of which not both are right, the shortest of each seed, the shortest cases first."""
+    """Pairs not both answered right: of each seed the shortest, in the order of length."""
     cases, contrasts = outcomes.cases, outcomes.suite.contrasts
-    pairs = (numbers.tolist() for numbers in pairs_of(cases, contrasts, CONTRAST))
+    number_pairs = (numbers.tolist() for numbers in pairs_of(cases, contrasts, CONTRAST))
     contrast_of = {
         case: len(cases) + contrast
-        for case, contrast, right in zip(*pairs, outcomes.pairs().right, strict=True)
-        if not right and cases[case].capability == capability
+        for case, contrast, is_right in zip(*number_pairs, outcomes.pairs().right, strict=True)
+        if not is_right and cases[case].capability == capability
     }
     return [
         (_prediction(outcomes, number), _prediction(outcomes, contrast_of[number]))
-        for number in _first_of_seeds(cases, _shortest_first(cases, contrast_of))
+        for number in _one_of_each_seed(cases, _shortest_first(cases, contrast_of))
     ]
 
 
 def _failing_seeds(outcomes: Outcomes, capability: str) -> list[Prediction]:
-    """Seeds that fail, the shortest first."""
+    """The shortest seeds that fail, the shortest first."""
     cases = outcomes.cases
-    failing = [
+    failing_numbers = [
         number
         for number in outcomes.failed.nonzero()[0].tolist()
         if cases[number].capability == capability and cases[number].kind == "seed"
     ]
-    shown = _shortest_first(cases, failing)[:MAX_EXAMPLES]
-    return [_prediction(outcomes, number) for number in shown]
+    shown_numbers = _shortest_first(cases, failing_numbers)[:MAX_EXAMPLES]
+    return [_prediction(outcomes, number) for number in shown_numbers]
 
 
 def _broken_expansions(outcomes: Outcomes, capability: str) -> list[Prediction]:
-    """Expansions that fail while their seeds pass, the first of each seed."""
+    """The first expansion of each seed that fails though its seed passes."""
     cases = outcomes.cases
     broken = (n for n in flips(cases, outcomes.failed)[0] if cases[n].capability == capability)
-    return [_prediction(outcomes, number) for number in _first_of_seeds(cases, broken)]
+    return [_prediction(outcomes, number) for number in _one_of_each_seed(cases, broken)]
 
 
-def cut(text: str) -> str:
-    """A text as a page shows it: a suite's may be of any length."""
+def truncate_text(text: str) -> str:
+    """A text for a page, cut after `MAX_LINE_CHARACTERS`."""
     return text if len(text) <= MAX_LINE_CHARACTERS else text[:MAX_LINE_CHARACTERS] + "…"
 
 
-def marked(case: Case) -> Markup:
-    """A case's text, escaped and cut where it is very long, with the inserted words marked."""
-    text, html = cut(case.text), Markup("")
+def mark_insertions(case: Case) -> Markup:
+    """A case's text in HTML, truncated, with its inserted words in ``<mark>`` elements."""
+    text, html = truncate_text(case.text), Markup("")
     for word in case.inserted:
-        before, match, rest = text.partition(word)
-        while match and (before[-1:].isalpha() or rest[:1].isalpha()):
-            more, match, rest = rest.partition(word)
-            before += word + more
+        before, match, after = text.partition(word)
+        while match and (before[-1:].isalpha() or after[:1].isalpha()):
+            skipped, match, after = after.partition(word)
+            before += word + skipped
         if match:
             html += escape(before) + Markup("<mark>") + escape(word) + Markup("</mark>")
-            text = rest
+            text = after
     return html + escape(text)

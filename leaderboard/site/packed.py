@@ -1,4 +1,4 @@
-"""Answers and tests of many models in few characters; `site_basics.js.jinja` unpacks them."""
+"""Pack answers and tests of models into few characters; `site_basics.js.jinja` unpacks them."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _TEST_WIDTH = 3
 _WINNER_CODES = {None: 0, 0: 1, 1: 2}
 
 
-def packed_answers(labels: Labels) -> str:
-    """A model's answers: groups of ten, each answer one of five, in four characters."""
-    groups = -(-len(labels) // _ANSWERS_PER_GROUP)
-    padded = np.zeros((groups, _ANSWERS_PER_GROUP), dtype=np.int64)
+def pack_answers(labels: Labels) -> str:
+    """A model's answers in base 64: ten answers, each one of five, in four characters."""
+    group_count = -(-len(labels) // _ANSWERS_PER_GROUP)
+    padded = np.zeros((group_count, _ANSWERS_PER_GROUP), dtype=np.int64)
     padded.ravel()[: len(labels)] = labels
-    return _packed(padded @ ANSWER_IDS ** np.arange(_ANSWERS_PER_GROUP), _GROUP_WIDTH)
+    return _base64_digits(padded @ ANSWER_IDS ** np.arange(_ANSWERS_PER_GROUP), _GROUP_WIDTH)
 
 
-def packed_tests(tests: PairTests) -> dict[str, Any]:
-    """Tests of pairs, each pair's capabilities after each other, three characters a test.
+def pack_tests(tests: PairTests) -> dict[str, Any]:
+    """Tests in base 64, three characters each, ordered by pair and then by capability.
 
-    A test is three times the number of its p-value in ``p``, plus 1 where the first model is
-    better, 2 where the second is.
+    The code of a test is three times the index of its p-value in ``p``, plus 1 if the first model
+    is better, or 2 if the second is.
     """
     shown = [[shown_p_value(p_value) for p_value in pair] for pair in tests.p_values.tolist()]
     p_values = sorted({p_value for pair in shown for p_value in pair})
@@ -39,11 +39,11 @@ def packed_tests(tests: PairTests) -> dict[str, Any]:
         for pair, winners in zip(shown, tests.winners, strict=True)
         for p_value, winner in zip(pair, winners, strict=True)
     ]
-    packed = _packed(np.array(codes, dtype=np.int64), _TEST_WIDTH)
+    packed = _base64_digits(np.array(codes, dtype=np.int64), _TEST_WIDTH)
     return {"capabilities": tests.capabilities, "p": p_values, "packed": packed}
 
 
-def _packed(values: Labels, width: int) -> str:
-    """Numbers in base 64, ``width`` characters each, the highest place first."""
-    places = values[:, None] // len(BASE64) ** np.arange(width - 1, -1, -1) % len(BASE64)
-    return "".join(np.array(list(BASE64))[places].ravel().tolist())
+def _base64_digits(values: Labels, width: int) -> str:
+    """Numbers in base 64, ``width`` digits each, the most significant digit first."""
+    digits = values[:, None] // len(BASE64) ** np.arange(width - 1, -1, -1) % len(BASE64)
+    return "".join(np.array(list(BASE64))[digits].ravel().tolist())

@@ -30,7 +30,7 @@ from s2lct.leaderboard.scoring.figures import (
 )
 from s2lct.leaderboard.scoring.score import SelectionRecord
 from s2lct.leaderboard.scoring.statistics import INTERVAL_WORDS
-from s2lct.leaderboard.site.examples import examples_of, marked
+from s2lct.leaderboard.site.examples import examples_of, mark_insertions
 from s2lct.leaderboard.site.words import (
     BEST_CONSTANT,
     BETTER_WORDS,
@@ -48,14 +48,14 @@ METHOD_WORDS = (
     "Below each figure its 95 % interval; p→f: expansions that turned a pass into a fail. Method: "
     "docs/figures.md"
 )
-NOTHING = "–"
+NO_FIGURE = "–"
 ONE_LABEL_SHARE = 0.95
-"""A model that gives one label to this share of the cases hardly reads them."""
+"""A model that gives one label to at least this share of cases gets a warning."""
 
 
 @dataclass(frozen=True)
 class CapabilityWords:
-    """A capability in words; all empty for one that is not shipped, whose id says what it is."""
+    """The title, short title and expectation of a capability; empty if it is not shipped."""
 
     title: str = ""
     short: str = ""
@@ -63,20 +63,20 @@ class CapabilityWords:
 
 
 def capability_words(names: Iterable[str]) -> dict[str, CapabilityWords]:
-    """The words of each capability, from its shipped file."""
+    """The words for each capability, from its shipped file."""
     from s2lct.builder.capabilities.files import load_capabilities
 
-    shipped = {
+    words_of_shipped = {
         capability.id: CapabilityWords(
             capability.title, capability.short or "", capability.expectation
         )
         for capability in load_capabilities()
     }
-    return {name: shipped.get(name, CapabilityWords()) for name in names}
+    return {name: words_of_shipped.get(name, CapabilityWords()) for name in names}
 
 
-def by_suite(results: Sequence[Result]) -> list[list[Result]]:
-    """Results grouped by suite, in the order in which suites come first."""
+def group_by_suite(results: Sequence[Result]) -> list[list[Result]]:
+    """Results grouped by suite, in the order of the first result of each suite."""
     groups: dict[str, list[Result]] = {}
     for result in results:
         groups.setdefault(result.suite.fingerprint, []).append(result)
@@ -84,12 +84,12 @@ def by_suite(results: Sequence[Result]) -> list[list[Result]]:
 
 
 def percent(value: float | None) -> str:
-    """A proportion in percent, without decimals that the interval does not carry."""
-    return NOTHING if value is None else f"{100 * value:.1f}"
+    """A proportion in percent with one decimal."""
+    return NO_FIGURE if value is None else f"{100 * value:.1f}"
 
 
 def one_label_of(result: Result) -> tuple[str, float] | None:
-    """The label that a model gives to nearly all cases, though many fail with it, and its share."""
+    """The label that a model gives to nearly all cases, and its share; None if that is right."""
     label = max(result.answers, key=lambda label: result.answers[label])
     share = result.answers[label] / result.overall.cases
     rarely_fails = result.references[f"always-{label}"].failure_rate.macro <= 1 - ONE_LABEL_SHARE
@@ -97,15 +97,15 @@ def one_label_of(result: Result) -> tuple[str, float] | None:
 
 
 def one_label_warning(result: Result) -> str:
-    """A warning about a model that hardly reads the cases; empty for others."""
+    """A warning about a model that gives one label to nearly all cases; empty for others."""
     if (label_and_share := one_label_of(result)) is None:
         return ""
     label, share = label_and_share
     return f"answers {label} to {percent(share)} % of the cases, whatever they say"
 
 
-def _comparable(results: Sequence[Result]) -> list[Result]:
-    """The results whose means can be compared: those on the same cases."""
+def _comparable_results(results: Sequence[Result]) -> list[Result]:
+    """The results on the same cases, whose means can be compared."""
     selections = {result.selection for result in results}
     is_same = len(selections) == 1 and SelectionRecord() not in selections
     if len(results) == 1 or is_same:
@@ -113,8 +113,8 @@ def _comparable(results: Sequence[Result]) -> list[Result]:
     return [result for result in results if not result.partial]
 
 
-def _fullest(results: Sequence[Result]) -> Result:
-    """The result on most cases, whose references stand beside all."""
+def _fullest_result(results: Sequence[Result]) -> Result:
+    """The result on the most cases; its references are shown for all results."""
     return max(results, key=lambda result: result.overall.cases)
 
 
@@ -122,8 +122,8 @@ def _fullest(results: Sequence[Result]) -> Result:
 
 
 def suite_line(results: Sequence[Result]) -> str:
-    """Which suite results are on, how large it is, and when they were made."""
-    figures, suite = _fullest(results).overall, results[0].suite
+    """A line with the suite of results, its number of cases and pairs, and the days of scoring."""
+    figures, suite = _fullest_result(results).overall, results[0].suite
     pairs = f" and {figures.consistency.pairs:,} pairs" if figures.consistency else ""
     days = sorted(result.date[:10] for result in results)
     return (
@@ -133,10 +133,7 @@ def suite_line(results: Sequence[Result]) -> str:
 
 
 def results_tables(results: Sequence[Result]) -> Iterator[Table]:
-    """The terminal's tables of results on one suite: all capabilities together, then each.
-
-    For a single model seeds and expansions stand apart.
-    """
+    """The terminal's tables of results on one suite: over all capabilities, then in each."""
     lead = [LEAD_WORDS] if is_ranked_by_consistency(results) else []
     caption = ". ".join([*lead, *notes_on(results), BETTER_WORDS])
     yield replace(models_table(results), title=suite_line(results), caption=caption)
@@ -147,35 +144,36 @@ def results_tables(results: Sequence[Result]) -> Iterator[Table]:
 
 
 def models_table(results: Sequence[Result]) -> Table:
-    """A row for each model, and for each answer that does not read the cases."""
-    comparable, fullest, names = _comparable(results), _fullest(results), ShownNames(results)
+    """A row for each model, and for each reference, such as random answers."""
+    comparable_results, shown_names = _comparable_results(results), ShownNames(results)
+    references = _fullest_result(results).references
     has_pairs = any(result.overall.consistency for result in results)
-    has_silent = any(result.overall.refusals or result.overall.unreadable for result in results)
+    has_unanswered = any(result.overall.refusals or result.overall.unreadable for result in results)
     by_consistency = is_ranked_by_consistency(results)
     heads = ["", *["consistency\nmacro % ↑", "micro\n% ↑"] * has_pairs]
     heads += ["failure\nmacro % ↓", "micro\n% ↓"]
     heads += ["against best\nconstant ↑"] * (not has_pairs) + ["p→f\n↓"]
-    heads += ["refused", "unreadable", "without\nthese % ↓"] * has_silent
+    heads += ["refused", "unreadable", "without\nthese % ↓"] * has_unanswered
     rows: list[tuple[tuple[bool, float, float], list[Cell]]] = []
     for result in best_first(results):
         model, figures = result.model, result.overall
         cells = _overall_cells(figures, figures.chance_corrected, has_pairs=has_pairs)
-        if result not in comparable:
-            cells = [Cell(NOTHING)] * len(cells)
-        flips = sum(capability.pass_to_fail for capability in result.capabilities.values())
-        cells.append(Cell(str(flips)))
-        if has_silent:
-            is_silent = figures.refusals or figures.unreadable
-            rate = figures.answered if is_silent else figures.failure_rate
-            silent = (f"{figures.refusals:,}", f"{figures.unreadable:,}")
-            cells += map(Cell, (*silent, percent(rate.macro if rate else None)))
-        obtained = "" if model.rescorable else model.obtained(rescored=False)
-        key = result not in comparable, *order_key(figures, by_consistency=by_consistency)
-        rows.append((key, [Cell(names(result), obtained), *cells]))
-    best, least_rate = chance_of(fullest.references)
-    for name, reference in fullest.references.items():
-        corrected = chance_corrected(reference.failure_rate.macro, least_rate)
-        cells = [Cell(f"({name})", "best constant" if name == best else "")]
+        if result not in comparable_results:
+            cells = [Cell(NO_FIGURE)] * len(cells)
+        flip_count = sum(capability.pass_to_fail for capability in result.capabilities.values())
+        cells.append(Cell(str(flip_count)))
+        if has_unanswered:
+            is_unanswered = figures.refusals or figures.unreadable
+            rate = figures.answered if is_unanswered else figures.failure_rate
+            unanswered_counts = (f"{figures.refusals:,}", f"{figures.unreadable:,}")
+            cells += map(Cell, (*unanswered_counts, percent(rate.macro if rate else None)))
+        how_obtained = "" if model.rescorable else model.obtained(rescored=False)
+        key = result not in comparable_results, *order_key(figures, by_consistency=by_consistency)
+        rows.append((key, [Cell(shown_names(result), how_obtained), *cells]))
+    best_constant, least_failure_rate = chance_of(references)
+    for name, reference in references.items():
+        corrected = chance_corrected(reference.failure_rate.macro, least_failure_rate)
+        cells = [Cell(f"({name})", "best constant" if name == best_constant else "")]
         cells += _overall_cells(reference, corrected, has_pairs=has_pairs)
         cells += [Cell("")] * (len(heads) - len(cells))
         key = False, *order_key(reference, by_consistency=by_consistency)
@@ -187,19 +185,21 @@ def models_table(results: Sequence[Result]) -> Table:
 def _overall_cells(
     figures: OverallFigures | Reference, corrected: float | None, *, has_pairs: bool
 ) -> list[Cell]:
-    """Consistency and failure rate, macro and micro; a corrected rate where there are no pairs."""
+    """Consistency and failure rate, macro and micro; a corrected rate if there are no pairs."""
     cells = _macro_and_micro(figures.consistency) if has_pairs else []
     cells += _macro_and_micro(figures.failure_rate)
     # Consistency needs no correction for what a constant answer gets.
     return (
-        cells if has_pairs else [*cells, Cell(NOTHING if corrected is None else f"{corrected:.2f}")]
+        cells
+        if has_pairs
+        else [*cells, Cell(NO_FIGURE if corrected is None else f"{corrected:.2f}")]
     )
 
 
 def _macro_and_micro(figure: MacroMicro | None) -> list[Cell]:
     """A macro figure above its interval, and a micro figure above its counts."""
     if figure is None:
-        return [Cell(NOTHING), Cell(NOTHING)]
+        return [Cell(NO_FIGURE), Cell(NO_FIGURE)]
     interval, counts = "", ""
     if isinstance(figure, (OverallRate, OverallShare)):
         interval = "–".join(map(percent, figure.macro_ci))
@@ -211,60 +211,59 @@ def _macro_and_micro(figure: MacroMicro | None) -> list[Cell]:
 
 
 def consistency_table(results: Sequence[Result]) -> Table | None:
-    """A row for each model and a column for each capability with contrasts; None without any."""
-    pairs: dict[str, int] = {}
+    """Consistency: a row for each model, a column for each capability with contrasts, if any."""
+    counts: dict[str, int] = {}
     for result in sorted(results, key=lambda result: result.overall.cases):
         for name, figures in result.capabilities.items():
             if figures.consistency:
-                pairs[name] = figures.consistency.pairs
-    if not pairs:
+                counts[name] = figures.consistency.pairs
+    if not counts:
         return None
     caption = "Consistency % ↑: cases answered right together with their contrasts. Below each its "
-    caption += "95 % interval" + f". {FEW_PAIRS_WORDS}" * any(map(has_few_pairs, pairs.values()))
-    return _capabilities_table(results, "consistency", pairs, caption)
+    caption += "95 % interval" + f". {FEW_PAIRS_WORDS}" * any(map(has_few_pairs, counts.values()))
+    return _capabilities_table(results, "consistency", counts, caption)
 
 
 def failures_table(results: Sequence[Result]) -> Table:
-    """A row for each model and a column for each capability: failure rates."""
-    cases: dict[str, int] = {}
+    """Failure rates: a row for each model and a column for each capability."""
+    counts: dict[str, int] = {}
     for result in sorted(results, key=lambda result: result.overall.cases):
-        cases |= {name: figures.all.cases for name, figures in result.capabilities.items()}
-    return _capabilities_table(results, "all", cases, f"Failure rate % ↓. {METHOD_WORDS}")
+        counts |= {name: figures.all.cases for name, figures in result.capabilities.items()}
+    return _capabilities_table(results, "all", counts, f"Failure rate % ↓. {METHOD_WORDS}")
 
 
 def _capabilities_table(
     results: Sequence[Result], field: str, counts: Mapping[str, int], caption: str
 ) -> Table:
-    """A column for each capability, and in the last row how many cases, or pairs, it has.
+    """A column for each capability; the last row is its number of cases or pairs.
 
     Args:
-        results: of one suite.
+        results: results on one suite.
         field: ``consistency``, or ``all`` for failure rates.
-        counts: pairs or cases of each capability that is shown.
-        caption: below the table.
+        counts: the number of pairs or cases of each capability to show.
+        caption: the text below the table.
     """
     capabilities = sorted(counts, key=natural_order)
-    words, names = capability_words(capabilities), ShownNames(results)
+    words, shown_names = capability_words(capabilities), ShownNames(results)
     rows: list[list[Cell]] = []
     for result in best_first(results):
         figures = [getattr(result.capabilities.get(name), field, None) for name in capabilities]
-        rows.append([Cell(names(result)), *map(_figure_cell, figures)])
-    for name, reference in _fullest(results).references.items():
+        rows.append([Cell(shown_names(result)), *map(_figure_cell, figures)])
+    for name, reference in _fullest_result(results).references.items():
         values = [reference.capabilities.get(id, {}).get(field) for id in capabilities]
         rows.append([Cell(text, kind="dim") for text in (f"({name})", *map(percent, values))])
     is_pairs = field == "consistency"
-    numbers = [f"{counts[name]:,}" for name in capabilities]
-    last_row = ["pairs" if is_pairs else "cases", *numbers]
+    last_row = ["pairs" if is_pairs else "cases", *(f"{counts[name]:,}" for name in capabilities)]
     rows.append([Cell(text, kind="dim count") for text in last_row])
     heads = [
-        Cell(_marked_if_few(name, counts[name] if is_pairs else None), words[name].short)
+        Cell(_head_of_capability(name, counts[name] if is_pairs else None), words[name].short)
         for name in capabilities
     ]
     return Table(["", *heads], rows, caption=caption)
 
 
 def model_table(result: Result) -> Table:
-    """A row for each capability: one model's figures, with seeds and expansions apart."""
+    """One model's figures: a row for each capability, columns for all cases, seeds, expansions."""
     names = sorted(result.capabilities, key=natural_order)
     words, has_pairs = capability_words(names), result.overall.consistency is not None
     heads = ["", *["consistency\n% ↑", "pairs"] * has_pairs]
@@ -272,25 +271,25 @@ def model_table(result: Result) -> Table:
     rows, has_few = [], False
     for name in names:
         figures = result.capabilities[name]
-        pairs = figures.consistency.pairs if figures.consistency else None
-        has_few |= pairs is not None and has_few_pairs(pairs)
-        cells = [Cell(_marked_if_few(name, pairs), words[name].short)]
+        pair_count = figures.consistency.pairs if figures.consistency else None
+        has_few |= pair_count is not None and has_few_pairs(pair_count)
+        cells = [Cell(_head_of_capability(name, pair_count), words[name].short)]
         if has_pairs:
-            shown_pairs = NOTHING if pairs is None else f"{pairs:,}"
+            shown_pairs = NO_FIGURE if pair_count is None else f"{pair_count:,}"
             cells += [_figure_cell(figures.consistency), Cell(shown_pairs)]
         cells += map(_figure_cell, (figures.all, figures.seed, figures.expansion))
         rows.append([*cells, Cell(str(figures.pass_to_fail))])
     return Table(heads, rows, caption=METHOD_WORDS + f". {FEW_PAIRS_WORDS}" * has_few)
 
 
-def _marked_if_few(name: str, pairs: int | None) -> str:
-    return name + FEW_PAIRS_SIGN * (pairs is not None and has_few_pairs(pairs))
+def _head_of_capability(name: str, pair_count: int | None) -> str:
+    return name + FEW_PAIRS_SIGN * (pair_count is not None and has_few_pairs(pair_count))
 
 
 def _figure_cell(figure: Rate | Share | None) -> Cell:
-    """A failure rate or consistency with its interval; a page colours what fails."""
+    """A failure rate or consistency with its interval; a page colours it by the share of fails."""
     if figure is None or (isinstance(figure, Rate) and not figure.cases):
-        return Cell(NOTHING)
+        return Cell(NO_FIGURE)
     low, high = figure.ci
     small = f"{100 * low:.0f}–{100 * high:.0f}"
     interval = f"95 % interval {percent(low)} to {percent(high)}"
@@ -311,12 +310,12 @@ def comparison_tables(
     failures: Mapping[str, Comparison],
     consistency: Mapping[str, Comparison],
 ) -> Iterator[Table]:
-    """Which differences between two models are real: a row for each capability, and how many.
+    """The tables of `s2lct compare`: a row for each capability, and a count of real differences.
 
-    Consistency comes first where both were asked contrasts, then failure rates.
+    Consistency comes first if both models were asked contrasts, then failure rates.
     """
     names = (first, second) if first != second else ("first", "second")
-    for figure, unit, arrow, words, tests in (
+    for figure, unit, arrow, method, tests in (
         ("consistency", "pairs", "↑", f"{LEAD_WORDS}. {CONSISTENCY_WORDS}", consistency),
         ("failure rates", "cases", "↓", TEST_WORDS, failures),
     ):
@@ -328,32 +327,32 @@ def comparison_tables(
         for name, test in tests.items():
             is_few = unit == "pairs" and name != MEAN and has_few_pairs(test.case_count)
             has_few |= is_few
-            rates = (rate if unit == "cases" else 1 - rate for rate in test.rates)
-            better = "undecided" if test.better is None else names[test.better]
+            figures = (rate if unit == "cases" else 1 - rate for rate in test.rates)
+            winner = "undecided" if test.better is None else names[test.better]
             rows.append(
                 [
                     name + FEW_PAIRS_SIGN * is_few,
-                    *(str(test.case_count), str(test.family_count), *map(percent, rates)),
+                    *(str(test.case_count), str(test.family_count), *map(percent, figures)),
                     *(str(test.first_only), str(test.second_only)),
-                    *(f"{shown_p_value(test.adjusted_p_value):.3g}", better),
+                    *(f"{shown_p_value(test.adjusted_p_value):.3g}", winner),
                 ]
             )
         title = f"{first} against {second}, {figure}: {_outcome_in_words(tests)}"
-        alone = f"Alone: {unit} that this model fails and the other passes; they decide nothing"
-        caption = f"{words}. {alone}." + f" {FEW_PAIRS_WORDS}." * has_few
+        note = f"Alone: {unit} that this model fails and the other passes; they decide nothing"
+        caption = f"{method}. {note}." + f" {FEW_PAIRS_WORDS}." * has_few
         yield Table(heads, rows, title, caption)
 
 
 def _outcome_in_words(tests: Mapping[str, Comparison]) -> str:
-    """Whether the first model is better: in the mean, and in how many capabilities."""
+    """A phrase: whether the first model is better in the mean, and in how many capabilities."""
     words: dict[int | None, str] = {0: "better", 1: "worse", None: "undecided"}
-    better = [test.better for name, test in tests.items() if name != MEAN]
-    counts = ", ".join(f"{words[winner]} on {better.count(winner)}" for winner in words)
+    winners = [test.better for name, test in tests.items() if name != MEAN]
+    counts = ", ".join(f"{words[winner]} on {winners.count(winner)}" for winner in words)
     return f"{words[tests[MEAN].better]} in the mean, {counts}" if MEAN in tests else counts
 
 
 def gate_table(checks: Sequence[Check]) -> Table:
-    """A row for each check of a gate."""
+    """The table of `s2lct gate`, with a row for each check."""
     rows: list[list[str | Cell]] = []
     has_tests = any(check.detectable_change is not None for check in checks)
     for check in checks:
@@ -368,8 +367,7 @@ def gate_table(checks: Sequence[Check]) -> Table:
             value = f"{100 * check.value:.2f} % {_interval(check.interval or (0, 1))}"
         passed = "pass: better" if check.significant_change == "better" else "pass"
         outcome = passed if check.passed else Cell("fail", kind="bold")
-        detectable_cells = [detectable] if has_tests else []
-        rows.append([check.figure_name, requirement, value, *detectable_cells, outcome])
+        rows.append([check.figure_name, requirement, value, *[detectable] * has_tests, outcome])
     caption = (
         "Detected from: the test has 80 % power to detect a loss of so many points; where the two "
         "models agree on many cases, a smaller one is enough"
@@ -386,15 +384,15 @@ def html_report(scored: Sequence[ScoredModel]) -> str:
 
     The suite of the first result comes first, with examples.
     """
-    suites = by_suite([model.result for model in scored])
+    suites = group_by_suite([model.result for model in scored])
     results = best_first(suites[0])
-    on_first_suite = [model for model in scored if model.result in results]
-    hardest = _hardest_first(results)
-    words = capability_words(hardest)
+    models = [model for model in scored if model.result in results]
+    capabilities = _hardest_first(results)
+    words = capability_words(capabilities)
     environment = page_templates("s2lct.leaderboard.site")
     environment.filters |= {
         "percent": percent,
-        "marked": marked,
+        "marked": mark_insertions,
         "brief": lambda text: plain(text, MAX_TEXT_CHARACTERS),
     }
     has_pairs = any(result.overall.consistency for result in results)
@@ -403,7 +401,7 @@ def html_report(scored: Sequence[ScoredModel]) -> str:
         suites=suites,
         results=results,
         suite_line=suite_line,
-        conclusion=_conclusion(results, words[hardest[0]].short or hardest[0]),
+        conclusion=_conclusion(results, words[capabilities[0]].short or capabilities[0]),
         lead=LEAD_WORDS if is_ranked_by_consistency(results) else "",
         notes=notes_on(results),
         better=BETTER_WORDS,
@@ -411,7 +409,7 @@ def html_report(scored: Sequence[ScoredModel]) -> str:
         consistency_table=consistency_table,
         failures_table=failures_table,
         model_table=model_table,
-        examples=[(name, words[name], examples_of(on_first_suite, name)) for name in hardest],
+        examples=[(name, words[name], examples_of(models, name)) for name in capabilities],
         shown_name=ShownNames(results),
         warning=one_label_warning,
         methods=methods,
@@ -420,40 +418,40 @@ def html_report(scored: Sequence[ScoredModel]) -> str:
 
 
 def _hardest_first(results: Sequence[Result]) -> list[str]:
-    """Capabilities by the mean of the figure that ranks models, worst first.
+    """Capabilities sorted by the mean of the figure that ranks models, worst first.
 
-    Where consistency ranks, those without contrasts stand behind all that are not always right.
+    If consistency ranks, it counts as 1 for capabilities without contrasts.
     """
     by_consistency = is_ranked_by_consistency(results)
-    keys: dict[str, list[tuple[float, float]]] = {}
+    keys_of: dict[str, list[tuple[float, float]]] = {}
     for result in results:
         for name, figures in result.capabilities.items():
             consistency = figures.consistency.share if figures.consistency else 1.0
             key = (consistency if by_consistency else 0.0, -figures.all.failure_rate)
-            keys.setdefault(name, []).append(key)
+            keys_of.setdefault(name, []).append(key)
 
-    def mean(name: str) -> list[float]:
-        return [sum(values) / len(keys[name]) for values in zip(*keys[name], strict=True)]
+    def mean_key(name: str) -> list[float]:
+        return [sum(values) / len(keys_of[name]) for values in zip(*keys_of[name], strict=True)]
 
-    return sorted(keys, key=mean)
+    return sorted(keys_of, key=mean_key)
 
 
 def _conclusion(results: Sequence[Result], hardest: str) -> str:
-    """What the results show in a few sentences; of a part of the suite only if all are."""
-    ranked, shown_name = best_first(_comparable(results) or results), ShownNames(results)
+    """A summary of the results in sentences; partial results count only if there are no others."""
+    ranked, shown_name = best_first(_comparable_results(results) or results), ShownNames(results)
     best, worst = ranked[0], ranked[-1]
     if len(ranked) > 1:
-        models = (
+        models_part = (
             f"First is {shown_name(best)}: {in_words(best.overall)}. Last is {shown_name(worst)}: "
             f"{in_words(worst.overall)}"
         )
     else:
-        models = f"{shown_name(best)} {in_words(best.overall)}"
-    random = best.references[RANDOM].consistency
-    if random and is_ranked_by_consistency(ranked):
-        guesses = f"Random answers are consistent on {percent(random.macro)} % (macro), constant "
-        guesses += "ones on none"
+        models_part = f"{shown_name(best)} {in_words(best.overall)}"
+    consistency = best.references[RANDOM].consistency
+    if consistency and is_ranked_by_consistency(ranked):
+        chance_part = f"Random answers are consistent on {percent(consistency.macro)} % (macro), "
+        chance_part += "constant ones on none"
     else:
         name, rate = chance_of(best.references)
-        guesses = f"The {BEST_CONSTANT}, {name}, fails {percent(rate)} % (macro)"
-    return f"{models}. {guesses}. The hardest capability: {hardest}."
+        chance_part = f"The {BEST_CONSTANT}, {name}, fails {percent(rate)} % (macro)"
+    return f"{models_part}. {chance_part}. The hardest capability: {hardest}."

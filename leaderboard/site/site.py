@@ -1,4 +1,4 @@
-"""The leaderboard as one page that needs no network, and its data in files beside it."""
+"""The leaderboard: one page that needs no network, and files with its data."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ from s2lct.leaderboard.scoring.figures import (
     passing_expansions,
 )
 from s2lct.leaderboard.scoring.statistics import INTERVAL_WORDS, indices_by_capability
-from s2lct.leaderboard.site.examples import cut
-from s2lct.leaderboard.site.packed import BASE64, packed_answers, packed_tests
+from s2lct.leaderboard.site.examples import truncate_text
+from s2lct.leaderboard.site.packed import BASE64, pack_answers, pack_tests
 from s2lct.leaderboard.site.report import capability_words, one_label_of
 from s2lct.leaderboard.site.words import (
     BEST_CONSTANT,
@@ -67,7 +67,7 @@ _KEY_LENGTH = 12
 _SCRIPTS = ("basics", "plots", "address", "board", "details", "comparison", "pages")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _DECIMALS = 7
-# Equal for all models of a suite, so that the page has them once.
+# Columns equal for all models of a suite, which the page holds only once.
 _SUITE_COLUMNS = ("suite_version", "suite_fingerprint", "cases", "best_constant")
 _CAPABILITY_SUFFIXES = ("", "_ci_low", "_ci_high", "_seeds", "_expansions", "_consistency")
 
@@ -78,10 +78,10 @@ def build_site(
     results: str = "ORG/s2lct-results",
     suite: str = "ORG/s2lct",
 ) -> tuple[SuiteStandings, ...]:
-    """Write index.html and the files beside it; return the standings, suite by suite.
+    """Write index.html and the files beside it; return the standings of each suite.
 
-    leaderboard.csv, .json and .parquet have a row for each model; the same results give the same
-    bytes. The page says to score models on ``suite`` and to hand in results to ``results``.
+    leaderboard.csv, .json and .parquet have a row for each model; equal results give equal bytes.
+    The page tells readers to score models on ``suite`` and to submit results to ``results``.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -110,23 +110,22 @@ def build_site(
 
 
 def flat_rows(boards: Sequence[SuiteStandings]) -> list[dict[str, Any]]:
-    """A row for each model and suite, and behind a suite's models one for each reference.
+    """A row for each model of each suite, followed by a row for each reference of that suite.
 
-    Rates are in [0, 1], None where there is none. References are of the kind ``reference`` and
-    have no rank. Capabilities that only some suites have are None elsewhere.
+    Rates are in [0, 1], or None if missing. References have the kind ``reference`` and no rank.
     """
     rows: list[dict[str, Any]] = []
     for board in boards:
         least_rate = chance_of(board.references)[1]
-        suite = {
+        suite_columns = {
             "suite_version": board.suite.version,
             "suite_fingerprint": board.suite.fingerprint,
             "cases": len(board.suite.cases),
             "best_constant": least_rate,
         }
-        rows += [suite | _model_row(standing) for standing in board.standings]
+        rows += [suite_columns | _model_row(standing) for standing in board.standings]
         for name, reference in board.references.items():
-            rows.append(suite | _reference_row(name, reference, least_rate))
+            rows.append(suite_columns | _reference_row(name, reference, least_rate))
     columns = dict.fromkeys(name for row in rows for name in row)
     return [{name: row.get(name) for name in columns} for row in rows]
 
@@ -135,8 +134,8 @@ def _model_row(standing: Standing) -> dict[str, Any]:
     result, outcomes = standing.scored
     model, overall = result.model, result.overall
     label, label_share = one_label_of(result) or (None, None)
-    is_silent = overall.refusals or overall.unreadable
-    answered = overall.answered if is_silent else overall.failure_rate
+    is_unanswered = overall.refusals or overall.unreadable
+    answered_rate = overall.answered if is_unanswered else overall.failure_rate
     row = {
         "kind": "model",
         "rank_low": standing.rank[0],
@@ -159,7 +158,7 @@ def _model_row(standing: Standing) -> dict[str, Any]:
         "passing_expansions": len(passing_expansions(outcomes.cases, outcomes.failed)),
         "refusals": overall.refusals,
         "unreadable": overall.unreadable,
-        "answered_failure_rate_macro": answered.macro if answered else None,
+        "answered_failure_rate_macro": answered_rate.macro if answered_rate else None,
         "one_answer": label,
         "one_answer_share": label_share,
         "parameters": model.parameters,
@@ -184,7 +183,7 @@ def _reference_row(name: str, reference: Reference, least_rate: float) -> dict[s
 
 
 def _overall_columns(figures: OverallFigures | Reference) -> dict[str, Any]:
-    """Consistency and failure rate of all capabilities together; references have no counts."""
+    """Columns for consistency and failure rate over all capabilities; references have no counts."""
     consistency, rate = figures.consistency, figures.failure_rate
     columns: dict[str, Any] = {}
     for name, figure in (("consistency", consistency), ("failure_rate", rate)):
@@ -208,7 +207,7 @@ def _capability_columns(name: str, *rates: float | None) -> dict[str, float | No
 
 
 def page(boards: Sequence[SuiteStandings], how_to_submit: str = "") -> str:
-    """The page: it needs no network and no file beside it, except to download them."""
+    """The HTML page, which needs no network; it links the files beside it for download."""
     environment = page_templates("s2lct.leaderboard.site").overlay(
         keep_trailing_newline=True, trim_blocks=False, lstrip_blocks=False
     )
@@ -240,7 +239,7 @@ def page(boards: Sequence[SuiteStandings], how_to_submit: str = "") -> str:
     words = [*[CONSISTENCY_WORDS, LEAD_WORDS] * has_contrasts]
     words += [MEAN_WORDS, INTERVAL_WORDS, CHANCE_WORDS]
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    # Nothing that could end a script element: text of models and cases is anybody's.
+    # Escape characters that could end a script element: models and cases hold foreign text.
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
     return environment.get_template("site.html.jinja").render(
@@ -254,43 +253,43 @@ def page(boards: Sequence[SuiteStandings], how_to_submit: str = "") -> str:
 
 
 def _suite_data(board: SuiteStandings) -> dict[str, Any]:
-    """What the page has of a suite, its cases and its models."""
+    """The page's data on a suite, its cases and its models."""
     suite, names = board.suite, board.capabilities
     rows = flat_rows([board])
     columns = [name for name in rows[0] if name not in _SUITE_COLUMNS]
     values = [_row_values(row, columns) for row in rows]
     results = [standing.scored.result for standing in board.standings]
-    shown = ShownNames(results)
-    # Of the board's own names first, then of those that stand for something whoever submits.
-    look_like = look_alikes(
+    shown_names = ShownNames(results)
+    # Names on the board come first, then reserved names: built-in models and references.
+    look_alike_of = look_alikes(
         [*(result.model.name for result in results), *BUILT_IN, *board.references]
     )
-    days = sorted(result.date[:10] for result in results)
+    dates = sorted(result.date[:10] for result in results)
     case_numbers, contrast_numbers = pairs_of(suite.cases, suite.contrasts, CONTRAST)
     models = [
         {
             "key": standing.sha256[:_KEY_LENGTH],
             "row": row,
             **_model_data(standing, names),
-            "added": shown(result).removeprefix(result.model.name),
-            "resembles": look_like.get(result.model.name),
+            "added": shown_names(result).removeprefix(result.model.name),
+            "resembles": look_alike_of.get(result.model.name),
             "note": next(iter(notes_on([result])), None),
         }
         for standing, result, row in zip(board.standings, results, values, strict=False)
     ]
     return {
         "id": suite.fingerprint[:_KEY_LENGTH],
-        "name": cut(public_suite_name(suite.name)),
+        "name": truncate_text(public_suite_name(suite.name)),
         "version": suite.version,
         "fingerprint": suite.fingerprint,
-        "days": " to ".join(dict.fromkeys((days[0], days[-1]))),
+        "days": " to ".join(dict.fromkeys((dates[0], dates[-1]))),
         "notes": notes_on(results),
         "capabilities": _capabilities_data(suite.cases, names, case_numbers.tolist()),
         "cases": _cases_data(suite.cases, names),
-        # In the order in which models were asked, behind the cases.
+        # In the order of the models' answers, where contrasts follow the cases.
         "contrasts": {
             "case": case_numbers[contrast_numbers.argsort()].tolist(),
-            "text": [cut(case.text) for case in suite.contrasts],
+            "text": [truncate_text(case.text) for case in suite.contrasts],
             "passes": [sorted(case.passes) for case in suite.contrasts],
         },
         "columns": columns,
@@ -300,24 +299,24 @@ def _suite_data(board: SuiteStandings) -> dict[str, Any]:
         "random": RANDOM,
         "tests": {
             "models": min(len(models), MAX_TESTED_MODELS),
-            "failures": packed_tests(pairwise_tests(board)),
-            "consistency": packed_tests(pairwise_tests(board, consistency=True)),
+            "failures": pack_tests(pairwise_tests(board)),
+            "consistency": pack_tests(pairwise_tests(board, consistency=True)),
         },
     }
 
 
 def _capabilities_data(
-    cases: Sequence[Case], names: Sequence[str], with_contrast: Sequence[int]
+    cases: Sequence[Case], names: Sequence[str], numbers_with_contrast: Sequence[int]
 ) -> list[dict[str, Any]]:
-    """Capabilities in words, with the number of an example: of a case with a contrast, if any."""
+    """Capabilities in words; the example is a case's number, of one with a contrast if any."""
     words, numbers_of = capability_words(names), indices_by_capability(cases)
-    has_contrast = set(with_contrast)
-    pairs = Counter(cases[number].capability for number in has_contrast)
+    with_contrast = set(numbers_with_contrast)
+    pairs = Counter(cases[number].capability for number in with_contrast)
     return [
         {
             "id": name,
             "example": next(
-                (n for n in numbers_of[name] if n in has_contrast), numbers_of[name][0]
+                (n for n in numbers_of[name] if n in with_contrast), numbers_of[name][0]
             ),
             "cases": len(numbers_of[name]),
             "pairs": pairs.get(name),
@@ -328,21 +327,21 @@ def _capabilities_data(
 
 
 def _cases_data(cases: Sequence[Case], names: Sequence[str]) -> dict[str, list[Any]]:
-    """Cases, column by column; capabilities and seeds by number."""
+    """The cases in columns; capabilities and seeds are given by their numbers."""
     number_of = {name: number for number, name in enumerate(names)}
     seed_number = {case.id: n for n, case in enumerate(cases) if case.kind == "seed"}
     return {
         "id": [case.id for case in cases],
-        "text": [cut(case.text) for case in cases],
+        "text": [truncate_text(case.text) for case in cases],
         "capability": [number_of[case.capability] for case in cases],
         "seed": [seed_number.get(case.seed_id, -1) for case in cases],
         "passes": [sorted(case.passes) for case in cases],
-        "inserted": [[cut(word) for word in case.inserted] for case in cases],
+        "inserted": [[truncate_text(word) for word in case.inserted] for case in cases],
     }
 
 
 def _row_values(row: Mapping[str, Any], columns: Sequence[str]) -> list[Any]:
-    """A row as the page has it: no more digits than it shows, and no text without end."""
+    """The values of a row for the page: numbers rounded, texts truncated."""
     values: list[Any] = []
     for name in columns:
         value = row[name]
@@ -355,19 +354,19 @@ def _row_values(row: Mapping[str, Any], columns: Sequence[str]) -> list[Any]:
 
 
 def _model_data(standing: Standing, names: Sequence[str]) -> dict[str, Any]:
-    """What the page has of a model and the tables have not."""
+    """The page's data on a model that are not in its row of the tables."""
     result, outcomes = standing.scored
     overall, capabilities = result.overall, [result.capabilities[name] for name in names]
     consistencies = [figures.consistency for figures in capabilities]
     data: dict[str, Any] = {
-        "predictions": packed_answers(outcomes.labels),
+        "predictions": pack_answers(outcomes.labels),
         "consistencies": [
             share and [round(value, _DECIMALS) for value in (share.share, *share.ci)]
             for share in consistencies
         ],
     }
     if overall.refusals or overall.unreadable:
-        # How many cases were refused and cannot be read, and the failure rate of the others.
+        # The numbers of refusals and unreadable answers, and the failure rate without them.
         rates = [overall.answered.macro if overall.answered else None]
         rates += [
             figures.answered.failure_rate if figures.answered else None for figures in capabilities
@@ -382,12 +381,13 @@ def _model_data(standing: Standing, names: Sequence[str]) -> dict[str, Any]:
 
 
 def hub_page(model: ModelRecord) -> str | None:
-    """The address of a model on the Hub that HF_ENDPOINT names; None for one that is not there.
+    """The URL of a model on the Hub at HF_ENDPOINT; None for a model that is not from the Hub.
 
-    A model was loaded from the Hub if it has an owner and a commit: folders and word lists have no
-    commit. What an endpoint or a file of predictions calls itself says nothing of the Hub's models.
+    Models from the Hub have an owner and a commit; folders and word lists have no commit. A model
+    behind an endpoint or in a file of predictions is never linked, whatever its name is.
     """
     from huggingface_hub.constants import ENDPOINT
 
-    on_hub = is_hub_id(model.name) and "@" not in model.name and _COMMIT.fullmatch(model.revision)
-    return f"{ENDPOINT}/{model.name}" if on_hub and model.rescorable else None
+    is_name_without_revision = is_hub_id(model.name) and "@" not in model.name
+    is_on_hub = is_name_without_revision and _COMMIT.fullmatch(model.revision)
+    return f"{ENDPOINT}/{model.name}" if is_on_hub and model.rescorable else None

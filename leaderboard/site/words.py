@@ -30,19 +30,19 @@ _NOTES = {
 
 
 def notes_on(results: Iterable[Result]) -> list[str]:
-    """What a reader should know of models that come with s2lct, a sentence for each note.
+    """Notes on the built-in models among results, such as data they were trained on.
 
-    The notes are true of suites that were built, which have expansions.
+    They hold only for suites with expansions, which s2lct built.
     """
-    models_of: dict[str, list[str]] = {}
+    models_of_note: dict[str, list[str]] = {}
     for result in results:
         name, capabilities = result.model.name, result.capabilities.values()
         if name in _NOTES and any(figures.expansion.cases for figures in capabilities):
-            models = models_of.setdefault(_NOTES[name], [])
-            models += [name] * (name not in models)
-    return [f"{', '.join(models)}: {note}" for note, models in models_of.items()]
+            model_names = models_of_note.setdefault(_NOTES[name], [])
+            model_names += [name] * (name not in model_names)
+    return [f"{', '.join(model_names)}: {note}" for note, model_names in models_of_note.items()]
 
 
-def has_few_pairs(pairs: int) -> bool:
-    """Whether a consistency rests on so few pairs that it is a rough figure."""
-    return pairs < FEW_PAIRS
+def has_few_pairs(pair_count: int) -> bool:
+    """Whether a consistency has too few pairs to be more than a rough figure."""
+    return pair_count < FEW_PAIRS
