@@ -1,4 +1,4 @@
-"""Building a suite, and looking at one: a function a command."""
+"""The commands that build a suite and look at one: one function for each command."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ if TYPE_CHECKING:
     from s2lct.builder.config import BuildConfig
     from s2lct.builder.curation.curate import Curated
 
-of_corpus = partial(typer.Option, rich_help_panel="Corpus")
-of_what_is_built = partial(typer.Option, rich_help_panel="What is built")
-of_expansions = partial(typer.Option, rich_help_panel="Expansions")
-of_models = partial(typer.Option, rich_help_panel="Models")
-of_annotators = partial(typer.Option, rich_help_panel="Who annotates")
+corpus_option = partial(typer.Option, rich_help_panel="Corpus")
+content_option = partial(typer.Option, rich_help_panel="What is built")
+expansion_option = partial(typer.Option, rich_help_panel="Expansions")
+model_option = partial(typer.Option, rich_help_panel="Models")
+annotator_option = partial(typer.Option, rich_help_panel="Who annotates")
 
 
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 Suite = Annotated[Path, typer.Argument(help="Folder of a built suite.")]
 Corpus = Annotated[
     str,
-    of_corpus(
+    corpus_option(
         help="embedded, sst:PATH, sst:URL, hf:NAME:SPLIT, csv:PATH, jsonl:PATH or parquet:PATH."
     ),
 ]
 Neutral = Annotated[
     str | None,
-    of_corpus(
+    corpus_option(
         help="Neutral sentences beside the corpus: nltk:subjectivity, csv:PATH and their like, or "
         r"none \[default: nltk:subjectivity beside sst, else none]."
     ),
 ]
-TextColumn = Annotated[str | None, of_corpus(help="Column with the sentences.")]
-LabelColumn = Annotated[str | None, of_corpus(help="Column with the labels.")]
+TextColumn = Annotated[str | None, corpus_option(help="Column with the sentences.")]
+LabelColumn = Annotated[str | None, corpus_option(help="Column with the labels.")]
 LabelMap = Annotated[
-    str | None, SkipValidation, of_corpus(help="What labels mean: 0=negative,1=positive.")
+    str | None, SkipValidation, corpus_option(help="What labels mean: 0=negative,1=positive.")
 ]
 DomainName = Annotated[
     str | None,
-    of_corpus(
+    corpus_option(
         help="What the corpus speaks of, and so the wordings: film, product, restaurant, app, "
         r"neutral, or a YAML file of your own \[default: film for embedded and sst, else neutral]."
     ),
@@ -65,7 +65,7 @@ BuiltCapabilities = Annotated[
 Seeds = Annotated[
     str,
     SkipValidation,
-    of_what_is_built(help="Most seeds of a capability; all: every one that is found."),
+    content_option(help="Most seeds of a capability; all: every one that is found."),
 ]
 
 
@@ -74,9 +74,9 @@ class Built:
     """A suite that was written.
 
     Attributes:
-        config: its settings, those that were not given filled in.
-        counts: of each capability, how many corpus sentences were found for it, how many
-            expansions were tried, and how many seeds, expansions and contrasts there are.
+        config: the settings of the suite, with defaults filled in.
+        counts: for each capability, the numbers of corpus sentences found, of expansions tried, and
+            of seeds, expansions and contrasts.
     """
 
     config: BuildConfig
@@ -107,12 +107,12 @@ def build(
     domain: DomainName = None,
     templates: Annotated[
         Literal["fluent", "paper"] | None,
-        of_what_is_built(help=r"Wording and search rules \[default: fluent]."),
+        content_option(help=r"Wording and search rules \[default: fluent]."),
     ] = None,
     seeds: Seeds = "100",
     annotations: Annotated[
         list[Path],
-        of_what_is_built(
+        content_option(
             exists=True,
             dir_okay=False,
             help="File of annotations: only what annotators passed is kept; may be given again "
@@ -121,14 +121,14 @@ def build(
     ] = [],  # noqa: B006
     unread: Annotated[
         bool,
-        of_what_is_built(
+        content_option(
             "--unread", help="Keep what nobody annotated: use none of the shipped annotations."
         ),
     ] = False,
-    seed: Annotated[RandomSeed, of_what_is_built(help="Seed of every random draw.")] = 0,
+    seed: Annotated[RandomSeed, content_option(help="Seed of every random draw.")] = 0,
     masks: Annotated[
         Count | None,
-        of_expansions(
+        expansion_option(
             help="Masked sentences drawn for a seed, the paper's k "
             r"\[default: 24; paper form: 20]."
         ),
@@ -136,28 +136,28 @@ def build(
     masks_per_sentence: Annotated[
         str | None,
         SkipValidation,
-        of_expansions(
+        expansion_option(
             help="Most masks in one sentence; any: as many as fit "
             r"\[default: 2; paper form: 1]."
         ),
     ] = None,
     expansions: Annotated[
         Count | None,
-        of_expansions(help=r"Most expansions of a seed \[default: 7; paper form: 50]."),
+        expansion_option(help=r"Most expansions of a seed \[default: 7; paper form: 50]."),
     ] = None,
     parser: Annotated[
         str | None,
-        of_models(
+        model_option(
             help=r"Constituency parser: embedded, benepar model, folder \[default: embedded]."
         ),
     ] = None,
     mlm: Annotated[
         str | None,
-        of_models(help=r"Masked language model: embedded, Hub id, folder \[default: embedded]."),
+        model_option(help=r"Masked language model: embedded, Hub id, folder \[default: embedded]."),
     ] = None,
     tagger: Annotated[
         str | None,
-        of_models(help=r"Tagger: embedded, spaCy pipeline, folder \[default: embedded]."),
+        model_option(help=r"Tagger: embedded, spaCy pipeline, folder \[default: embedded]."),
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the suite that is in --out.")
@@ -168,27 +168,27 @@ def build(
 
     It is a Hugging Face dataset. Interrupted, the same command is fast as far as it was.
     """
-    given = dict(locals())
+    options = dict(locals())
     from s2lct.builder.pipeline import build_suite
 
     require(*(("ray",) if engine == "ray" else ()))
-    config = _config(given)
+    config = _config(options)
     return Built(config, build_suite(config))
 
 
-def _config(given: dict[str, Any]) -> BuildConfig:
-    """The settings of a build; what is not given has defaults that depend on what is."""
+def _config(options: dict[str, Any]) -> BuildConfig:
+    """The settings of a build; the defaults of options left out depend on the options given."""
     from s2lct.builder.capabilities.files import capability_files
     from s2lct.builder.config import BuildConfig
 
-    names = given.pop("capability")
+    names = options.pop("capability")
     files = tuple(Path(name) for name in names if name.endswith((".yaml", ".yml")))
     ids = [name for name in names if not name.endswith((".yaml", ".yml"))]
     if files:
         shipped = capability_files(files).items()
         ids += [id for id, (_, path) in shipped if path in files and id not in ids]
-    stated = {name: value for name, value in given.items() if value is not None}
-    return BuildConfig.checked(**stated, capabilities=ids, capability_files=files)
+    stated_options = {name: value for name, value in options.items() if value is not None}
+    return BuildConfig.checked(**stated_options, capabilities=ids, capability_files=files)
 
 
 @command
@@ -211,24 +211,26 @@ def curate(
     seeds: Seeds = "100",
     base_url: Annotated[
         str,
-        of_annotators(help="OpenAI-compatible server of language models that annotate, up to /v1."),
+        annotator_option(
+            help="OpenAI-compatible server of language models that annotate, up to /v1."
+        ),
     ] = "",
     model: Annotated[
         list[Name],
         Field(max_length=2),
-        of_annotators(
+        annotator_option(
             help="Model at --base-url; given again, a second that annotates what it passes."
         ),
     ] = [],  # noqa: B006
     api_key_env: Annotated[
-        str, of_annotators(help="Environment variable that holds the server's key.")
+        str, annotator_option(help="Environment variable that holds the server's key.")
     ] = "",
     budget: Annotated[
-        Count | None, of_annotators(help="Most texts that --model reads; what was read is kept.")
+        Count | None, annotator_option(help="Most texts that --model reads; what was read is kept.")
     ] = None,
     answers: Annotated[
         Path | None,
-        of_annotators(
+        annotator_option(
             exists=True,
             dir_okay=False,
             help="Filled sheet, CSV or JSON lines (.jsonl): id, label, natural, relevant.",
@@ -236,7 +238,7 @@ def curate(
     ] = None,
     annotator: Annotated[
         Name | None,
-        of_annotators(
+        annotator_option(
             help="Who gave the --answers, where their rows do not say so in a column annotator; "
             "without answers, who the sheets are for."
         ),
@@ -247,7 +249,7 @@ def curate(
     People fill the sheets that it writes; language models annotate at once.
     `build --annotations` keeps what two annotators passed.
     """
-    given = dict(locals())
+    options = dict(locals())
     from s2lct.builder.curation.curate import curate as curate_corpus
     from s2lct.builder.curation.language_models import LanguageModel
 
@@ -258,12 +260,12 @@ def curate(
         f"--api-key-env {api_key_env}: the environment has no such variable": bool(api_key_env)
         and not os.environ.get(api_key_env),
     }
-    for fault, is_there in faults.items():
-        if is_there:
+    for fault, is_present in faults.items():
+        if is_present:
             raise OptionError(fault, hint="s2lct curate --help says what goes together")
     for name in ("base_url", "model", "api_key_env", "budget", "answers", "annotator"):
-        del given[name]
-    config = _config(given)
+        del options[name]
+    config = _config(options)
     require(*(("httpx",) if model else ()))
     key = os.environ[api_key_env] if api_key_env else None
     return curate_corpus(

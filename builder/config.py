@@ -1,4 +1,4 @@
-"""What a build is made of: its settings, those left out filled in, checked once."""
+"""The settings of a build, with defaults filled in, checked once."""
 
 from __future__ import annotations
 
@@ -16,20 +16,23 @@ from s2lct.suite.tables import FormName
 SST_URL = "https://nlp.stanford.edu/~socherr/stanfordSentimentTreebank.zip"
 NEVER_MASKED = frozenset({"NNP", "NNPS", "UH", "FW"})
 """Tags that no neutral word of a masked language model can fill."""
-NO_WORD_OF_LETTERS = frozenset({"POS"})
+TAGS_WITHOUT_LETTERS = frozenset({"POS"})
 """Tags that no word of letters has."""
 MAX_COUNT = 1_000_000
+"""The largest count that an option takes; ``all`` seeds stand for it."""
 SUITE_VERSION = "4.0.0"
-"""Of the suites of the embedded corpus and of SST; the card says what changed since 3.0.0."""
+"""The version of suites of the embedded corpus and of SST; the card says what changed."""
 SUBJECTIVITY = "nltk:subjectivity"
+"""The neutral sentences beside SST: those of NLTK's subjectivity corpus."""
 SHIPPED_ANNOTATIONS = Path(__file__).parent / "data" / "annotations" / "sst.parquet"
+"""The annotations of the embedded corpus and of SST that the package ships."""
 REFUSED_ANNOTATIONS = SHIPPED_ANNOTATIONS.parent / "refused" / "sst.parquet"
-"""Of the repository: a package does not have it, since no build needs it."""
+"""Annotations of refused texts; only the repository has them, since no build needs them."""
 Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 
 
 class BuildConfig(BaseModel):
-    """Settings of a build; `s2lct.builder.commands.build` says what each is.
+    """Settings of a build; `s2lct.builder.commands.build` describes each.
 
     Fields left out take the default of the form (``templates``).
     """
@@ -67,10 +70,10 @@ class BuildConfig(BaseModel):
     engine: Literal["process", "ray"] = "process"
 
     @classmethod
-    def checked(cls, **given: Any) -> BuildConfig:
-        """Settings from keyword arguments; an `OptionError` names those that cannot be."""
+    def checked(cls, **options: Any) -> BuildConfig:
+        """Settings from keyword arguments; invalid ones raise an `OptionError` that names them."""
         try:
-            return cls.model_validate(given)
+            return cls.model_validate(options)
         except ValidationError as error:
             raise option_error(error) from error
 
@@ -79,15 +82,15 @@ class BuildConfig(BaseModel):
     def _fill_in_form_defaults(cls, data: Any) -> Any:
         if not isinstance(data, dict):
             return data
-        stated = PRESETS.get(str(data.get("preset")), {}) | data
-        form = str(stated.get("templates", "fluent"))
-        corpus = str(stated.get("corpus", EMBEDDED))
+        stated_options = PRESETS.get(str(data.get("preset")), {}) | data
+        form = str(stated_options.get("templates", "fluent"))
+        corpus = str(stated_options.get("corpus", EMBEDDED))
         beside_sst = form == "fluent" and corpus.startswith("sst:")
-        of_corpus = {
+        corpus_defaults = {
             "neutral": SUBJECTIVITY if beside_sst else "none",
             "domain": FILM if corpus == EMBEDDED or corpus.startswith("sst:") else NEUTRAL,
         }
-        return of_corpus | form_defaults(form) | stated
+        return corpus_defaults | form_defaults(form) | stated_options
 
     @model_validator(mode="after")
     def _check_form(self) -> BuildConfig:
@@ -99,7 +102,7 @@ class BuildConfig(BaseModel):
 
     @property
     def is_user_corpus(self) -> bool:
-        """Whether the corpus is none of those whose sentences have been read and are known."""
+        """Whether the corpus is a user's own, neither the embedded one nor SST."""
         return self.corpus != EMBEDDED and not self.corpus.startswith("sst:")
 
     @property
@@ -115,14 +118,14 @@ class BuildConfig(BaseModel):
 
     @property
     def annotation_files(self) -> tuple[Path, ...]:
-        """The files of annotations that decide what is kept; none where there are none."""
+        """The files of annotations that decide which cases are kept; empty without annotators."""
         if self.annotations or self.unread or self.templates == "paper":
             return self.annotations
-        is_theirs = self.domain == FILM and self.neutral in ("none", SUBJECTIVITY)
-        return (SHIPPED_ANNOTATIONS,) if is_theirs and not self.is_user_corpus else ()
+        has_shipped_annotations = self.domain == FILM and self.neutral in ("none", SUBJECTIVITY)
+        return (SHIPPED_ANNOTATIONS,) if has_shipped_annotations and not self.is_user_corpus else ()
 
     def is_annotated(self, capability: str) -> bool:
-        """Whether the files of annotations were made for it, those shipped for the shipped ones."""
+        """Whether the annotation files cover a capability; shipped files cover shipped ones."""
         from s2lct.builder.capabilities.files import capability_files
 
         if self.annotations or not self.annotation_files:
@@ -131,23 +134,23 @@ class BuildConfig(BaseModel):
 
     @property
     def result_options(self) -> dict[str, Any]:
-        """The options that decide what is built, as JSON, without those that only decide how."""
-        without = {"out", "preset", "overwrite", "annotations", "unread", "engine"}
-        options = self.model_dump(mode="json", exclude=without)
+        """The options that decide the built suite, as JSON, without those on how it is built."""
+        left_out = {"out", "preset", "overwrite", "annotations", "unread", "engine"}
+        options = self.model_dump(mode="json", exclude=left_out)
         return options | {"seeds": "all"} if self.seeds == MAX_COUNT else options
 
 
 def form_defaults(form: str) -> dict[str, Any]:
-    """Defaults that differ between the fluent and the paper's form."""
+    """The defaults that differ between the fluent and the paper's form."""
     from s2lct.builder.language.tags import WORD_TAGS
 
     if form == "paper":
-        tags = WORD_TAGS - NEVER_MASKED - NO_WORD_OF_LETTERS
-        numbers = {"masks": 20, "masks_per_sentence": 1, "expansions": 50}
+        mask_tags = WORD_TAGS - NEVER_MASKED - TAGS_WITHOUT_LETTERS
+        counts = {"masks": 20, "masks_per_sentence": 1, "expansions": 50}
     else:
-        tags = WORD_TAGS - NEVER_MASKED
-        numbers = {"masks": 24, "masks_per_sentence": 2, "expansions": 7}
-    return numbers | {"mask_tags": tuple(sorted(tags))}
+        mask_tags = WORD_TAGS - NEVER_MASKED
+        counts = {"masks": 24, "masks_per_sentence": 2, "expansions": 7}
+    return counts | {"mask_tags": tuple(sorted(mask_tags))}
 
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -159,3 +162,4 @@ PRESETS: dict[str, dict[str, Any]] = {
         "mlm": "bert-base-uncased",
     }
 }
+"""The options of each preset."""

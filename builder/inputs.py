@@ -1,4 +1,4 @@
-"""What a build is made of, read and checked before its first step."""
+"""The inputs of a build, read and checked before its first step."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from s2lct.progress import bar
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a build is made of, annotations apart.
+    """The inputs of a build, without its annotations.
 
     Attributes:
-        config: its options, the capabilities' ids as their files write them.
-        domain: what it speaks of.
-        capabilities: what is built.
+        config: the options of the build, with the capabilities' ids as their files write them.
+        domain: the domain of the corpus.
+        capabilities: the capabilities that are built.
         corpora: the corpus, and the neutral sentences beside it.
         models: tagger, parser and masked language model.
-        recorded: what decides what is built, as JSON: options, fingerprints, versions.
+        recorded: everything that decides the built suite, as JSON: options, fingerprints, versions.
     """
 
     config: BuildConfig
@@ -47,18 +47,22 @@ class Inputs:
         return [sentence for corpus in self.corpora for sentence in corpus.sentences]
 
     @property
-    def decides_extensions(self) -> dict[str, Any]:
-        """What of `recorded` decides how sentences are extended, whatever seeds they are in."""
-        of_seeds = {"capabilities", "capability_files", "seeds", "expansions"}
-        options = {n: v for n, v in self.recorded["options"].items() if n not in of_seeds}
+    def extension_settings(self) -> dict[str, Any]:
+        """The part of `recorded` that decides the extensions of sentences, in whatever seeds."""
+        seed_options = {"capabilities", "capability_files", "seeds", "expansions"}
+        options = {
+            name: value
+            for name, value in self.recorded["options"].items()
+            if name not in seed_options
+        }
         return {**self.recorded, "options": options, "capabilities": ""}
 
 
 def read_inputs(config: BuildConfig) -> Inputs:
-    """Read what a build is made of.
+    """Read the inputs of a build.
 
     Raises:
-        S2lctError: a part of it cannot be read or loaded.
+        S2lctError: one of them cannot be read or loaded.
     """
     domain = load_domain(config.domain)
     capabilities = load_capabilities(config.capabilities, config.capability_files, domain)
@@ -70,7 +74,7 @@ def read_inputs(config: BuildConfig) -> Inputs:
         "label_column": config.label_column,
         "label_map": config.label_map,
     }
-    # First what may be missing: reading the corpus can take long.
+    # Inputs that may be missing come first, since reading the corpus can take long.
     neutral = read_neutral(config.neutral, **columns)
     models = LoadedModels(config.tagger, config.parser, config.mlm)
     corpus = read_corpus(config.corpus, **columns, cleaned=config.templates == "fluent")
@@ -94,10 +98,10 @@ def read_inputs(config: BuildConfig) -> Inputs:
 
 
 def check_not_empty(config: BuildConfig, *, is_empty: bool) -> None:
-    """Refuse a corpus of which nothing can be built.
+    """Refuse a corpus from which nothing can be built.
 
     Raises:
-        BuildError: it is empty.
+        BuildError: nothing was built.
     """
     if is_empty:
         raise BuildError(
@@ -107,5 +111,5 @@ def check_not_empty(config: BuildConfig, *, is_empty: bool) -> None:
 
 
 def package_versions() -> dict[str, str]:
-    """Versions of the packages that decide what is built, as far as they are installed."""
+    """The versions of the installed packages that decide the built suite."""
     return {name: version(name) for name in ("s2lct", "datasets")} | predicting_versions()

@@ -1,7 +1,7 @@
-"""What differs between builds: one record of settings, made once for each situation.
+"""The rules of a build: one record of settings for all stages, made once for each situation.
 
-The stages of the fluent form ask nothing but these rules: whether annotators read the corpus,
-nobody did, or it is being curated shows in no stage.
+The situations are: annotators read the corpus, nobody did, or the corpus is being curated. The
+stages of the fluent form see only these rules.
 """
 
 from __future__ import annotations
@@ -21,31 +21,34 @@ from s2lct.builder.records import Sentence, sentence_id
 from s2lct.labels import Label
 from s2lct.plain_text import words
 
-MIN_BATCH, MAX_BATCH = 8, 1_000
-"""Sentences of a slot that are selected and shortened together."""
+MIN_BATCH_SIZE = 8
+"""The least number of sentences of a slot that are selected and shortened together."""
+MAX_BATCH_SIZE = 1_000
+"""The largest number of sentences of a slot that are selected and shortened together."""
 MAX_SOURCES = 1_000
-"""Sentences that fill a slot, unless more seeds are wanted."""
+"""The number of sentences that fill a slot, unless more seeds are wanted."""
 UNREAD_SOURCES_PER_SEED = 3
-"""Sentences that fill a slot, for each seed wanted, where nobody annotated."""
-SEEDS_OF_A_SENTENCE = 3
-SEEDS_OF_A_SENTENCE_IN_READ_CORPUS = 6
-"""In a user's own corpus that was annotated few sentences are accepted, so each serves more."""
+"""The number of sentences that fill a slot, for each seed wanted, without annotators."""
+MAX_SEEDS_OF_SENTENCE_IN_ALL = 3
+"""The largest number of seeds of all capabilities with the same corpus sentence."""
+MAX_SEEDS_OF_SENTENCE_IN_USER_CORPUS = 6
+"""The same limit in a user's own annotated corpus, where few sentences are accepted."""
 UNREAD_EXTENSIONS_PER_EXPANSION = 3
-"""Extensions of a sentence, for each expansion wanted, to choose from where nobody annotated."""
-EXTENSIONS_READ_PER_SENTENCE = 8
-"""Extensions of a sentence that annotators are asked about."""
+"""The number of extensions to choose from, for each expansion wanted, without annotators."""
+EXTENSIONS_TO_ANNOTATE_PER_SENTENCE = 8
+"""The number of extensions of a sentence that annotators are asked about."""
 MIN_SEEDS_TO_PREFER_EXPANSIONS = 10
-"""With fewer seeds sentences are taken in drawing order, whether or not they have expansions."""
+"""If at least so many seeds are wanted, sentences with accepted expansions come first."""
 ABOUT_GROUPS = words(
     "african arab asian black catholic christian fat gay hispanic islamic jew jewish latino "
     "lesbian muslim naked nazi negro nude porn porno queer racial rape sex sexual sexy slave "
     "transgender white"
 )
-"""Not inserted: a case about a film does not become one about a group of people, or about sex."""
+"""Words that are never inserted, since a case must not turn to a group of people, or to sex."""
 
 
 class AllBut(Container[object]):
-    """Contains everything apart from some exceptions."""
+    """A container of everything except some items."""
 
     def __init__(self, exceptions: Container[object] = ()) -> None:
         self._exceptions = exceptions
@@ -56,41 +59,48 @@ class AllBut(Container[object]):
 
 @dataclass(frozen=True)
 class BuildRules:
-    """Settings of the fluent form's stages.
+    """Settings of the stages of the fluent form.
 
     Attributes:
-        seeds, expansions, masks, seed: the options of the build of these names.
+        seeds, expansions, masks, seed: the options of the build with these names.
         annotations: decide which cases are published.
-        worth_processing: ids of sentences, of texts with masks and of sentences in a capability's
-            seeds from which something accepted can come; nothing is made of others.
-        in_expansions: ids of sentences in a capability's expansions; seeds with them come first.
-        accepted_parts: ids of sentences and extensions that may stand in cases, with their label.
-        undecided_parts: the same of those that are to be annotated; insertions of one part alone.
-        accepted_extensions: ids of extensions that a sentence may have in cases.
-        faultless: ids of extensions that are tried however unlikely they are.
-        max_sources: sentences that fill a slot.
-        batch: of these, how many are selected and shortened together.
-        max_seeds_of_sentence: seeds of all capabilities that a corpus sentence may be in.
-        takes_plain_sentences_only: whether other texts of the corpus are passed over.
-        soundness: whether a sentence must show by itself that it is sound and its label right, or
-            comes behind those that do, or nothing is asked.
-        keeps_complements: whether shortening a sentence keeps all that it may need.
-        shortened_first: whether sentences that have shorter forms fill slots first.
-        shares_sentences: whether no capability gets more than twice the seeds of another that
-            could have as many.
-        denies_degrees: whether a denial may deny no more than how good or bad something is.
+        worth_processing: ids of sentences, of masked texts, and of sentences in a capability's
+            seeds, from which an accepted case can come. Nothing is made of others.
+        ids_in_expansions: ids of sentences in a capability's expansions; seeds with them come
+            first.
+        accepted_parts: pairs of an id and a label: the sentences and extensions that are allowed in
+            cases with this label.
+        undecided_parts: pairs as in ``accepted_parts``, of those that are to be annotated; only
+            extensions with one insertion.
+        accepted_extensions: ids of the extensions that are allowed in cases.
+        faultless: ids of extensions that are tried even if they are improbable.
+        max_sources: how many sentences fill a slot.
+        batch_size: how many of these are selected and shortened together.
+        max_seeds_of_sentence: how many seeds of all capabilities may share a corpus sentence.
+        takes_plain_sentences_only: whether texts of the corpus that are no plain sentences are
+            skipped.
+        soundness: whether a sentence must be sound with a confirmed label (required), comes after
+            those that are (preferred), or is not checked (ignored).
+        keeps_complements: whether shortening a sentence keeps everything that it may need.
+        prefers_shortened: whether sentences with shorter forms fill slots first.
+        shares_sentences: whether capabilities take turns, so that none gets more than twice the
+            seeds of another that could have as many.
+        denies_degrees: whether a denial may deny only how good or bad something is.
         mask_tags: parts of speech of inserted words.
         masks_per_sentence: how many words are inserted at once; None for any number.
-        collocations: what must have stood beside an inserted word before; None for no demand.
-        phrases: inserted phrases.
-        barred_words: are never inserted.
+        collocations: the neighbours that inserted words were seen with; None for no such condition.
+        phrases: the phrases that may be inserted.
+        barred_words: words that are never inserted.
         inserts_in_pairs: whether two parts are inserted at once, too.
-        parses_extensions: whether an extension is parsed, instead of growing its sentence's tree.
-        requires_fluency: whether words that nobody wrote there must be likely and grammatical.
-        max_extensions: of a sentence, the likeliest, from which expansions are made.
-        shunned_by_negation: words that are inserted under no negation.
-        rewords_freely: whether contrasts may be reworded where other adjectives stand.
-        limits_authors_words: whether what authors wrote counts among insertions chosen too often.
+        parses_extensions: whether an extension is parsed; otherwise its sentence's tree is
+            extended.
+        requires_fluency: whether inserted words must be likely and grammatical, unless an author
+            wrote them there.
+        max_extensions: how many extensions of a sentence expansions are made of, the likeliest
+            first.
+        shunned_by_negation: words that are not inserted under negation.
+        rewords_freely: whether contrasts may be reworded beside other adjectives.
+        limits_authors_words: whether the limits on frequent insertions hold for attested ones, too.
         domain_words: words of the domain, by class.
     """
 
@@ -100,22 +110,22 @@ class BuildRules:
     seed: int
     annotations: Annotations
     worth_processing: Container[object]
-    in_expansions: Collection[str]
+    ids_in_expansions: Collection[str]
     accepted_parts: Container[object]
     accepted_extensions: Container[object]
     faultless: Container[object]
     max_sources: int
-    batch: int
+    batch_size: int
     mask_tags: Sequence[str]
     masks_per_sentence: int | None
     barred_words: frozenset[str]
     domain_words: Mapping[str, frozenset[str]]
     undecided_parts: Container[object] = frozenset()
-    max_seeds_of_sentence: int = SEEDS_OF_A_SENTENCE
+    max_seeds_of_sentence: int = MAX_SEEDS_OF_SENTENCE_IN_ALL
     takes_plain_sentences_only: bool = False
     soundness: Literal["required", "preferred", "ignored"] = "ignored"
     keeps_complements: bool = False
-    shortened_first: bool = False
+    prefers_shortened: bool = False
     shares_sentences: bool = False
     denies_degrees: bool = True
     collocations: Collocations | None = None
@@ -128,37 +138,43 @@ class BuildRules:
     rewords_freely: bool = True
     limits_authors_words: bool = True
 
-    def may_stand(self, id: str, label: Label) -> bool:
-        """Whether a sentence of a label, or an extension of one, may stand in a case."""
+    def is_allowed_in_cases(self, id: str, label: Label) -> bool:
+        """Whether a sentence with a label, or an extension of one, is allowed in cases."""
         return (id, label) in self.accepted_parts or (id, label) in self.undecided_parts
 
 
 def annotated_rules(
     config: BuildConfig, domain: Domain, sentences: Sequence[Sentence], annotations: Annotations
 ) -> BuildRules:
-    """Rules of a build for which annotators decide."""
+    """The rules of a build in which annotators decide."""
     rules = _basic_rules(config, domain, sentences, annotations)
     if config.is_user_corpus:
-        return replace(rules, max_seeds_of_sentence=SEEDS_OF_A_SENTENCE_IN_READ_CORPUS)
+        return replace(rules, max_seeds_of_sentence=MAX_SEEDS_OF_SENTENCE_IN_USER_CORPUS)
     phrases = {
-        where: kept
-        for where, bank in shipped_phrase_bank().items()
-        if (kept := [each for each in bank if sentence_id(each.text) in rules.worth_processing])
+        position: kept_phrases
+        for position, phrases_at_position in shipped_phrase_bank().items()
+        if (
+            kept_phrases := [
+                phrase
+                for phrase in phrases_at_position
+                if sentence_id(phrase.text) in rules.worth_processing
+            ]
+        )
     }
     return replace(rules, phrases=phrases)
 
 
 def unread_rules(config: BuildConfig, domain: Domain, sentences: Sequence[Sentence]) -> BuildRules:
-    """Rules of a build that nobody annotates."""
+    """The rules of a build without annotators."""
     rules = _basic_rules(config, domain, sentences, Annotations(accepts_undecided=True))
     max_sources = rules.max_sources
     if config.seeds <= MAX_SOURCES:
-        max_sources = min(MAX_SOURCES, max(MIN_BATCH, config.seeds * UNREAD_SOURCES_PER_SEED))
+        max_sources = min(MAX_SOURCES, max(MIN_BATCH_SIZE, config.seeds * UNREAD_SOURCES_PER_SEED))
     return replace(
-        _guarded(rules, sentences),
+        _with_insertion_checks(rules, sentences),
         accepted_parts=AllBut(),
         max_sources=max_sources,
-        batch=max_sources if config.is_user_corpus else rules.batch,
+        batch_size=max_sources if config.is_user_corpus else rules.batch_size,
         # A user's corpus is cleaned while it is read.
         takes_plain_sentences_only=not config.is_user_corpus,
         soundness="required",
@@ -175,6 +191,7 @@ def unread_rules(config: BuildConfig, domain: Domain, sentences: Sequence[Senten
 def _basic_rules(
     config: BuildConfig, domain: Domain, sentences: Sequence[Sentence], annotations: Annotations
 ) -> BuildRules:
+    """The rules that all builds share."""
     index = annotations.index
     prefers_expansions = index is not None and config.seeds >= MIN_SEEDS_TO_PREFER_EXPANSIONS
     rules = BuildRules(
@@ -184,12 +201,12 @@ def _basic_rules(
         seed=config.seed,
         annotations=annotations,
         worth_processing=AllBut() if index is None else index,
-        in_expansions=index if index is not None and prefers_expansions else frozenset(),
+        ids_in_expansions=index if index is not None and prefers_expansions else frozenset(),
         accepted_parts=annotations.accepted_parts,
         accepted_extensions=AllBut() if index is None else annotations.in_cases,
         faultless=annotations.faultless,
         max_sources=MAX_SOURCES if config.seeds <= MAX_SOURCES else sys.maxsize,
-        batch=min(max(MIN_BATCH, config.seeds), MAX_BATCH),
+        batch_size=min(max(MIN_BATCH_SIZE, config.seeds), MAX_BATCH_SIZE),
         mask_tags=config.mask_tags,
         masks_per_sentence=config.masks_per_sentence,
         barred_words=ABOUT_GROUPS | domain.foreign_words,
@@ -197,18 +214,18 @@ def _basic_rules(
     )
     if not config.is_user_corpus:
         return rules
-    # No phrases: of 68 that were attached by rule in users' corpora, four were natural.
+    # No phrases: of 68 that were inserted by rule in users' corpora, only four were natural.
     return replace(
-        _guarded(rules, sentences),
-        batch=rules.max_sources,
-        shortened_first=True,
+        _with_insertion_checks(rules, sentences),
+        batch_size=rules.max_sources,
+        prefers_shortened=True,
         shares_sentences=True,
         limits_authors_words=False,
     )
 
 
-def _guarded(rules: BuildRules, sentences: Sequence[Sentence]) -> BuildRules:
-    """Rules by which an insertion must show by itself that it reads well."""
+def _with_insertion_checks(rules: BuildRules, sentences: Sequence[Sentence]) -> BuildRules:
+    """The rules with checks of insertions, for corpora without shipped annotations."""
     if rules.collocations is not None:
         return rules
     return replace(
@@ -221,7 +238,7 @@ def _guarded(rules: BuildRules, sentences: Sequence[Sentence]) -> BuildRules:
 
 
 def with_annotations(rules: BuildRules, annotations: Annotations) -> BuildRules:
-    """The rules of the same build by other annotations, which have no index."""
+    """The rules of the same build with other annotations, which have no index."""
     return replace(
         rules,
         annotations=annotations,
@@ -233,12 +250,12 @@ def with_annotations(rules: BuildRules, annotations: Annotations) -> BuildRules:
 def curation_rules(
     rules: BuildRules, annotations: Annotations, *, is_user_corpus: bool
 ) -> BuildRules:
-    """Rules by which what annotators have not decided yet is drawn for them.
+    """The rules for drawing what annotators have not decided yet.
 
     Args:
-        rules: of the build that is to have the annotations.
-        annotations: accept what is undecided.
-        is_user_corpus: whether nobody knows the corpus.
+        rules: the rules of the build that is to have the annotations.
+        annotations: annotations that accept undecided items.
+        is_user_corpus: whether the corpus is a user's own, which nobody has read.
     """
     return replace(
         rules,
@@ -248,5 +265,5 @@ def curation_rules(
         denies_degrees=not is_user_corpus,
         parses_extensions=True,
         requires_fluency=True,
-        max_extensions=EXTENSIONS_READ_PER_SENTENCE,
+        max_extensions=EXTENSIONS_TO_ANNOTATE_PER_SENTENCE,
     )

@@ -142,8 +142,8 @@ def _write_bank(
                 continue
             key = (reduction.removed, reduction.label, reduction.production.lhs)
             counts[key] += 1
-            heads[key][head_of(sentence.tokens, reduction.node, reduction.child_number) or ""] += 1
-            before = reduction.node.children[: reduction.child_number]
+            heads[key][head_of(sentence.tokens, reduction.node, reduction.index) or ""] += 1
+            before = reduction.node.children[: reduction.index]
             lefts[key].add(neighbour_label(before[-1].label if before else ""))
     rows = [
         {

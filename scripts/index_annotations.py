@@ -44,8 +44,8 @@ from s2lct.builder.pipeline import (
     draw_seeds,
     extend_batches,
     kept_models,
+    slots_with_candidates,
     streams_of,
-    worth_processing,
 )
 from s2lct.builder.records import (
     MASK,
@@ -78,7 +78,7 @@ DRAWS = (0, 2027)
 def reached(inputs: Inputs, models: KeptModels, rules: BuildRules) -> set[str]:
     """The ids of all from which a build makes something that annotators accepted."""
     ids: set[str] = set()
-    slots = worth_processing(inputs.sentences, inputs.capabilities, rules)
+    slots = slots_with_candidates(inputs.sentences, inputs.capabilities, rules)
     seeds = draw_seeds(slots, inputs.capabilities, models, rules)
     for capability in inputs.capabilities:
         streams = streams_of(capability, slots, rules)

@@ -9,7 +9,7 @@ from stub_models import StubParser, StubTagger
 from s2lct.builder.language.collocations import Collocations, pairs_of
 from s2lct.builder.models import parsed_sentences
 from s2lct.builder.records import Sentence, Source, sentence_id
-from s2lct.builder.stages.extend import MAX_FILLINGS_PER_MASKED_SENTENCE, masked_extensions
+from s2lct.builder.stages.extend import MAX_FILLINGS, masked_extensions
 
 
 def test_pairs_are_of_neighbours_within_a_clause() -> None:
@@ -41,11 +41,11 @@ def test_words_are_inserted_that_stood_there_in_english_or_in_the_corpus() -> No
         return [extension.inserted[0].word for extension in extensions]
 
     *_, last = likeliest = inserted(None)
-    assert len(likeliest) == MAX_FILLINGS_PER_MASKED_SENTENCE
+    assert len(likeliest) == MAX_FILLINGS
     # What annotators found faultless is inserted however many words are likelier.
     every = frozenset(sentence_id(f"The {word} plot is dull.") for word in filler.words)
-    assert inserted(None, every)[:MAX_FILLINGS_PER_MASKED_SENTENCE] == likeliest
-    assert len(inserted(None, every)) > MAX_FILLINGS_PER_MASKED_SENTENCE
+    assert inserted(None, every)[:MAX_FILLINGS] == likeliest
+    assert len(inserted(None, every)) > MAX_FILLINGS
     in_corpus = Collocations({}, dict.fromkeys(pairs_of(f"A {last} plot."), 1))
     assert inserted(in_corpus) == [last]
     in_english = Collocations.of_texts([])

@@ -232,11 +232,11 @@ def test_what_has_expansions_is_drawn_first(
 ) -> None:
     ids = frozenset(expansion_source_id("LC4", text) for text in extended_texts)
     every = [seed.sources[0].text for seed in drawn(pool)]
-    preferred = [seed.sources[0].text for seed in drawn(pool, in_expansions=ids)]
+    preferred = [seed.sources[0].text for seed in drawn(pool, ids_in_expansions=ids)]
     assert Counter(preferred) == Counter(every)
     has = [text in extended_texts for text in preferred]
     assert has == sorted(has, reverse=True)
-    few = [seed.sources[0].text for seed in drawn(pool, most=most, in_expansions=ids)]
+    few = [seed.sources[0].text for seed in drawn(pool, most=most, ids_in_expansions=ids)]
     assert len(few) <= most and set(few[:1]) == set(preferred[:1])
 
 
@@ -246,7 +246,7 @@ def test_seeds_of_the_sentences_drawn_are_those_of_all_or_more_are_asked_for(
 ) -> None:
     some = {source.text for source in pool[::2]} if prefers else set()
     ids = frozenset(expansion_source_id("LC4", text) for text in some)
-    rules = accepting_rules(seeds=most, in_expansions=ids)
+    rules = accepting_rules(seeds=most, ids_in_expansions=ids)
     capability = capability_of(WORDED)
 
     def chosen(sources: Sequence[Source], incomplete: set[str]) -> tuple[list[Seed], set[str]]:
@@ -386,7 +386,7 @@ def test_every_wording_of_the_paper_is_the_printed_one_and_every_printed_one_com
         slot: [replace(one, text=one.text.replace("X.", letters[one.label])) for one in some]
         for slot, some in found_for(form, ["X."]).items()
     }
-    seeds = paper_seeds(name, form, found, most=1_000, seed=3)
+    seeds = paper_seeds(name, form, found, max_seeds=1_000, random_seed=3)
     assert {seed.text for seed in seeds} == PRINTED[name]
     allowed = [template.passes for template in form.templates]
     assert all(seed.labels in allowed or "label of" in str(allowed) for seed in seeds)
@@ -400,7 +400,7 @@ def test_the_paper_form_uses_no_sentence_twice_while_others_are_left(
     found = found_for(form, [f"word {number}." for number in range(30)])
 
     def drawn(seed: int) -> list[Seed]:
-        return paper_seeds(capability.id, form, found, most=20, seed=seed)
+        return paper_seeds(capability.id, form, found, max_seeds=20, random_seed=seed)
 
     seeds = drawn(1)
     assert len({seed.text for seed in seeds}) == len(seeds) == 20

@@ -15,7 +15,7 @@ from stub_models import StubParser, StubTagger
 from s2lct.builder.capabilities.schema import Capability, SearchRule
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.models import parsed_sentences
-from s2lct.builder.pipeline import draw_seeds, worth_processing
+from s2lct.builder.pipeline import draw_seeds, slots_with_candidates
 from s2lct.builder.records import Sentence, seed_source_id, sentence_id
 from s2lct.builder.stages import search
 from s2lct.builder.stages.select import select
@@ -78,7 +78,7 @@ def test_what_is_selected_is_what_a_search_of_the_whole_corpus_finds(
     labelled: list[tuple[str, str, float | None]], rules: list[SearchRule]
 ) -> None:
     sentences = corpus_of(labelled)
-    (slot,) = worth_processing(sentences, [capability_for(rules)], accepting_rules())
+    (slot,) = slots_with_candidates(sentences, [capability_for(rules)], accepting_rules())
     (selected,) = select([(rules, slot.candidates)], models(), accepting_rules())
     assert [source.sentence for source in selected] == searched(sentences, rules)
 
@@ -98,13 +98,13 @@ def test_what_may_not_meet_a_rule_does_not_meet_it(
 def test_no_more_sentences_are_drawn_than_seeds_need(seeds: int) -> None:
     sentences = corpus_of([(f"The film {word} is lovely.", "positive", None) for word in NAMES])
     capability, rules = capability_for([SearchRule(label="positive")]), accepting_rules(seeds=seeds)
-    rules = replace(rules, batch=2)
-    slots = worth_processing(sentences, [capability], rules)
+    rules = replace(rules, batch_size=2)
+    slots = slots_with_candidates(sentences, [capability], rules)
     drawn = draw_seeds(slots, [capability], models(), rules)["LC4"]
     assert len(drawn) == min(seeds, len(NAMES))
-    assert slots[0].number_found == min(seeds + seeds % 2, len(NAMES))
+    assert slots[0].found_count == min(seeds + seeds % 2, len(NAMES))
     every = draw_seeds(
-        worth_processing(sentences, [capability], replace(rules, batch=1_000)),
+        slots_with_candidates(sentences, [capability], replace(rules, batch_size=1_000)),
         [capability],
         models(),
         rules,
@@ -117,5 +117,5 @@ def test_sentences_that_are_not_worth_it_are_not_drawn() -> None:
     text = sentences[3].text
     ids = {sentence_id(text), seed_source_id("LC4", text), sentence_id(sentences[4].text)}
     capability = capability_for([SearchRule(label="positive")])
-    (slot,) = worth_processing(sentences, [capability], accepting_rules(worth_processing=ids))
+    (slot,) = slots_with_candidates(sentences, [capability], accepting_rules(worth_processing=ids))
     assert slot.candidates == [sentences[3]]

@@ -76,7 +76,7 @@ def extensions_of(text: str) -> list[Extension]:
     """Everything that passes without a reader, of all words at every place."""
     rules = rules_for(masks=10_000, masks_per_sentence=1, mask_tags=tuple(WORDS), collocations=None)
     models, sources = cast(KeptModels, EveryModel()), [source_of(text)]
-    with patch.object(extend, "MAX_FILLINGS_PER_MASKED_SENTENCE", 1_000):
+    with patch.object(extend, "MAX_FILLINGS", 1_000):
         ((_, (_, found)),) = extend_batches(sources, models, rules)
     return found
 
@@ -141,7 +141,7 @@ def test_a_word_has_the_tag_that_it_has_in_its_sentence(proposed: str) -> None:
     def confirmed(grammar: ReferenceGrammar, tags: set[str]) -> list[tuple[str, Production]]:
         models, rules = cast(KeptModels, EveryModel()), rules_for(mask_tags=tags)
         with patch.object(ReferenceGrammar, "load", lambda: grammar):
-            (found,) = confirm.as_meant([base], [[extension]], models, rules)
+            (found,) = confirm.confirm_parses([base], [[extension]], models, rules)
         return [(one.inserted[0].tag, one.production) for one in found]
 
     ((tag, production),) = confirmed(grammar, {"JJ", "NN"})

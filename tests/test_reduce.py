@@ -16,7 +16,7 @@ from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.tags import WORD_TAGS
 from s2lct.builder.models import load_parser, load_tagger, parsed_sentences
 from s2lct.builder.records import Extension, ParsedSentence, Sentence, Source
-from s2lct.builder.stages.confirm import as_meant
+from s2lct.builder.stages.confirm import confirm_parses
 from s2lct.builder.stages.shorten import (
     Attachment,
     pairs_of_extensions,
@@ -107,7 +107,7 @@ def test_an_opened_sentence_is_confirmed_with_tags_of_its_own() -> None:
     (base,) = parsed("The film is dull in the final scene.")
     source = Source(Sentence("made", "1", text, "negative"), base)
     rules = accepting_rules(mask_tags=WORD_TAGS, parses_extensions=True)
-    (confirmed,) = as_meant([source], [found[base.text]], models(), rules)
+    (confirmed,) = confirm_parses([source], [found[base.text]], models(), rules)
     assert text in [each.text for each in confirmed]
 
 
@@ -126,8 +126,10 @@ def test_an_extension_of_a_passed_case_has_its_sentences_tree_grown() -> None:
             sources[shorter] = source, longer
     bases_of, longer_of = zip(*sources.values(), strict=True)
     rules = accepting_rules(mask_tags=WORD_TAGS)
-    confirmed = as_meant(bases_of, longer_of, models(), replace(rules, parses_extensions=True))
-    grown = as_meant(bases_of, longer_of, models(), rules)
+    confirmed = confirm_parses(
+        bases_of, longer_of, models(), replace(rules, parses_extensions=True)
+    )
+    grown = confirm_parses(bases_of, longer_of, models(), rules)
     alike = 0
     for source, by_parser, by_tree in zip(bases_of, confirmed, grown, strict=True):
         trees = {each.text: each.parsed for each in by_tree}

@@ -23,7 +23,7 @@ from s2lct.builder.curation.sheets import (
 )
 from s2lct.builder.inputs import Inputs, check_not_empty, read_inputs
 from s2lct.builder.kept_models import KeptModels
-from s2lct.builder.pipeline import draw_seeds, extend_batches, kept_models, worth_processing
+from s2lct.builder.pipeline import draw_seeds, extend_batches, kept_models, slots_with_candidates
 from s2lct.builder.records import Case, Expansion, Seed, sentence_id
 from s2lct.builder.rules import BuildRules, annotated_rules, curation_rules, with_annotations
 from s2lct.builder.stages.choose import choose
@@ -192,7 +192,7 @@ class Draw:
 
     def _seeds(self, rules: BuildRules) -> dict[str, list[Seed]]:
         capabilities = self._inputs.capabilities
-        slots = worth_processing(self._inputs.sentences, capabilities, rules)
+        slots = slots_with_candidates(self._inputs.sentences, capabilities, rules)
         return draw_seeds(slots, capabilities, self._models, rules)
 
     def _with_undecided(

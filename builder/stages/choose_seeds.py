@@ -1,4 +1,4 @@
-"""Choose seeds: of those that may be published, evenly over sentences, slots, labels, wordings."""
+"""Choose seeds: evenly over sentences, slots, labels and wordings."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from s2lct.builder.rules import BuildRules
 from s2lct.builder.stages.compose import Stream
 
 MAX_SEEDS_OF_SENTENCE = 2
-"""Seeds of a capability that one corpus sentence may be in."""
-MANY_WORDINGS, MAX_SHARE_OF_WORDING = 16, 0.1
-"""Where a form has so many wordings, none is in a larger share of its seeds."""
+"""The largest number of seeds of a capability with the same corpus sentence."""
+MIN_WORDINGS_FOR_LIMIT = 16
+"""`MAX_SHARE_OF_WORDING` holds for forms with at least so many wordings."""
+MAX_SHARE_OF_WORDING = 0.1
+"""The largest share of a capability's seeds with the same wording."""
 
 
 def choose_seeds(
@@ -24,17 +26,17 @@ def choose_seeds(
     rules: BuildRules,
     incomplete: Collection[str] = (),
 ) -> tuple[dict[str, list[Seed]], set[str]]:
-    """Choose the seeds of all capabilities, of as many sentences as can be.
+    """Choose the seeds of all capabilities, with as many different sentences as possible.
 
     Args:
-        capabilities: are chosen for in this order.
-        streams: of each, what its seeds are chosen from; see `compose_seeds`.
-        rules: of the build.
-        incomplete: ids of the capabilities for which there are more sentences.
+        capabilities: the capabilities, in the order in which they choose.
+        streams: the seeds to choose from, for each capability; see `compose_seeds`.
+        rules: the rules of the build.
+        incomplete: ids of the capabilities for which more sentences can be drawn.
 
     Returns:
-        The seeds of each capability, and the ids of those whose seeds would be others with more
-        sentences.
+        The seeds of each capability, and the ids of the capabilities that need more sentences
+        before their seeds can be chosen.
     """
     seeds: dict[str, list[Seed]] = {capability.id: [] for capability in capabilities}
     wanted = 1 if rules.shares_sentences else rules.seeds
@@ -42,94 +44,98 @@ def choose_seeds(
     while True:
         for capability in capabilities:
             others = [seeds[id] for id in seeds if id != capability.id]
-            used = Counter(text for seed in chain(*others) for text in seed.sentences)
-            wordings = sum(
+            uses = Counter(text for seed in chain(*others) for text in seed.sentences)
+            n_wordings = sum(
                 template.variant_count for template in capability.form("fluent").templates
             )
-            share = MAX_SHARE_OF_WORDING if wordings >= MANY_WORDINGS else 1
+            max_share = MAX_SHARE_OF_WORDING if n_wordings >= MIN_WORDINGS_FOR_LIMIT else 1
             chosen = _choose(
                 streams[capability.id],
                 wanted,
                 rules,
-                used,
-                max_of_wording=math.ceil(share * wanted),
+                uses,
+                max_of_wording=math.ceil(max_share * wanted),
                 is_incomplete=capability.id in incomplete,
             )
             if chosen is None:
                 lacking.add(capability.id)
             else:
                 seeds[capability.id] = chosen
-        if lacking or wanted == rules.seeds or all(len(few) < wanted for few in seeds.values()):
+        if lacking or wanted == rules.seeds or all(len(group) < wanted for group in seeds.values()):
             return seeds, lacking
         wanted = min(2 * wanted, rules.seeds)
 
 
 def _choose(
     streams: Sequence[Stream],
-    wanted: int,
+    max_seeds: int,
     rules: BuildRules,
-    used: Mapping[str, int],
+    uses_elsewhere: Mapping[str, int],
     *,
     max_of_wording: int,
     is_incomplete: bool,
 ) -> list[Seed] | None:
-    """Up to so many seeds of distinct text, one of each stream in turn.
+    """Choose up to ``max_seeds`` seeds with distinct texts, one from each stream in turn.
 
-    Every sentence serves once before one serves twice, those in fewer seeds of other capabilities
-    first (``used``). None if more sentences are needed to decide.
+    Every sentence is used once before any is used twice. Sentences in few seeds of other
+    capabilities (``uses_elsewhere``) come first. None if more sentences are needed to decide.
     """
     chosen: list[Seed] = []
     texts: set[str] = set()
-    of_sentence: Counter[str] = Counter()
-    of_wording: Counter[str] = Counter()
+    seeds_of_sentence: Counter[str] = Counter()
+    seeds_of_wording: Counter[str] = Counter()
 
-    def first_free(wordings: Sequence[Seed], most: int) -> Seed | None:
+    def first_free_wording(wordings: Sequence[Seed], max_uses: int) -> Seed | None:
+        """The first wording that may still be chosen; None if its sentences were used too often."""
         sentences = wordings[0].sentences
         for text in sentences:
-            here = of_sentence[text]
-            if here >= MAX_SEEDS_OF_SENTENCE or here + used.get(text, 0) >= most:
+            uses_here = seeds_of_sentence[text]
+            if (
+                uses_here >= MAX_SEEDS_OF_SENTENCE
+                or uses_here + uses_elsewhere.get(text, 0) >= max_uses
+            ):
                 return None
         for seed in wordings:
-            if seed.text not in texts and of_wording[seed.template] < max_of_wording:
+            if seed.text not in texts and seeds_of_wording[seed.template] < max_of_wording:
                 texts.add(seed.text)
-                of_wording[seed.template] += 1
-                of_sentence.update(sentences)
+                seeds_of_wording[seed.template] += 1
+                seeds_of_sentence.update(sentences)
                 return seed
         return None
 
-    def drawn(stream: Stream) -> Iterator[Seed | None]:
-        """Seeds of a stream; None where its sentences would not be the next ones."""
-        for group in _preferred(stream, rules):
-            for most in range(
-                1, (rules.max_seeds_of_sentence if used else MAX_SEEDS_OF_SENTENCE) + 1
+    def draw(stream: Stream) -> Iterator[Seed | None]:
+        """Draw seeds from a stream; None where more sentences would have to come first."""
+        for group in _in_order_of_preference(stream, rules):
+            for max_uses in range(
+                1, (rules.max_seeds_of_sentence if uses_elsewhere else MAX_SEEDS_OF_SENTENCE) + 1
             ):
                 for wordings in group:
-                    if seed := first_free(wordings, most):
+                    if seed := first_free_wording(wordings, max_uses):
                         yield seed
                 if is_incomplete:
                     yield None
 
-    waiting = [drawn(stream) for stream in streams]
-    while waiting and len(chosen) < wanted:
-        turn = waiting.pop(0)
-        for seed in turn:
+    waiting = [draw(stream) for stream in streams]
+    while waiting and len(chosen) < max_seeds:
+        drawn = waiting.pop(0)
+        for seed in drawn:
             if seed is None:
                 return None
             chosen.append(seed)
-            waiting.append(turn)
+            waiting.append(drawn)
             break
     return chosen
 
 
-def _preferred(stream: Stream, rules: BuildRules) -> list[Stream]:
-    """First the seeds that are known to have expansions, then all of a stream."""
-    if not rules.in_expansions:
+def _in_order_of_preference(stream: Stream, rules: BuildRules) -> list[Stream]:
+    """The seeds that are known to have expansions, then all seeds of a stream."""
+    if not rules.ids_in_expansions:
         return [stream]
     with_expansions = [
         wordings
         for wordings in stream
         if any(
-            expansion_source_id(wordings[0].capability, source.text) in rules.in_expansions
+            expansion_source_id(wordings[0].capability, source.text) in rules.ids_in_expansions
             for source in wordings[0].sources
         )
     ]

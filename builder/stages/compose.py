@@ -1,7 +1,7 @@
-"""Compose: sentences become seeds, and their extensions become expansions, through one template.
+"""Compose: one template turns sentences into seeds, and their extensions into expansions.
 
-A template's operations work on the parsed sentence (`s2lct.builder.language.operations`). An
-expansion goes through the very template of its seed: without what was inserted it is its seed.
+The operations of a template work on the parsed sentence (`s2lct.builder.language.operations`). An
+expansion has the same template as its seed: without its insertions, it is the seed.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from s2lct.plain_text import plain
 from s2lct.suite.tables import CONTRAST, case_id, without
 
 MAX_WORDINGS_TRIED = 4
-"""Of sentences that stand together."""
+"""The number of wordings that are tried for sentences in one seed."""
 MAX_PARTNERS = 3
-"""Sentences of another slot that stand beside one of the first slot."""
+"""The number of sentences of another slot that are combined with one of the first slot."""
 Stream = list[list[Seed]]
-"""For sentences that stand together, in drawing order, the seeds of their wordings."""
+"""The seeds of each combination of sentences, in drawing order: one list of wordings for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,9 @@ class Composed:
     """A template with sentences in its slots.
 
     Attributes:
-        text: the whole.
-        starts: for each slot, at which character of ``text`` each token of its sentence starts.
+        text: the whole text.
+        starts: for each slot, the offset in ``text`` of each token of its sentence, by token
+            number.
         shown: the template with its choices made.
     """
 
@@ -66,7 +67,7 @@ def compose(
     Args:
         template: the template.
         wording: the wording of each choice, and the replacement of each rewritten slot.
-        sentences: for each slot the sentence; its tokens and tree are needed for operations.
+        sentences: the sentence of each slot; its tokens and tree are needed for operations.
 
     Raises:
         NotApplicableError: an operation cannot be carried out on a sentence.
@@ -74,29 +75,29 @@ def compose(
     """
     text = shown = ""
     starts: dict[str, Mapping[int, int]] = {}
-    last = 0
+    end_of_field = 0
     for field in template.fields():
-        literal = template.text[last : field.start()]
-        text, shown, last = text + literal, shown + literal, field.end()
+        literal = template.text[end_of_field : field.start()]
+        text, shown, end_of_field = text + literal, shown + literal, field.end()
         name = field["name"]
         if name not in sentences:
             text, shown = text + wording[name], shown + wording[name]
             continue
         sentence = sentences[name]
         if name in template.rewrite:
-            rendered, of_slot = _rewritten(template, name, sentence.text, wording[name])
-            text, shown = text + rendered, shown + of_slot
+            slot_text, shown_slot = _rewrite_start(template, name, sentence.text, wording[name])
+            text, shown = text + slot_text, shown + shown_slot
             continue
-        rendered, places = apply_operations(sentence, operations_of(field))
+        slot_text, offsets = apply_operations(sentence, operations_of(field))
         if not is_reply(field):
-            starts[name] = {number: len(text) + at for number, at in places.items()}
-        text, shown = text + rendered, shown + field[0]
-    text, shown = text + template.text[last:], shown + template.text[last:]
+            starts[name] = {n: len(text) + offset for n, offset in offsets.items()}
+        text, shown = text + slot_text, shown + field[0]
+    text, shown = (text + template.text[end_of_field:], shown + template.text[end_of_field:])
     return Composed(text, starts, "" if shown == f"{{{template.slots[0]}}}" else shown)
 
 
-def _rewritten(template: Template, slot: str, text: str, replacement: str) -> tuple[str, str]:
-    """A sentence whose start is replaced, and its slot as it is shown."""
+def _rewrite_start(template: Template, slot: str, text: str, replacement: str) -> tuple[str, str]:
+    """A sentence with its start replaced, and the slot as the shown template has it."""
     pattern = template.rewrite[slot].find
     match = re.match(pattern, text)
     if match is None:
@@ -105,9 +106,9 @@ def _rewritten(template: Template, slot: str, text: str, replacement: str) -> tu
             f"does not match the sentence {plain(text, 200)!r}",
             hint="let the search find only sentences that it matches: starts_with",
         )
-    start = match.expand(replacement)
-    shown = f"{{{slot}: {match[0].strip()} → {start.strip()}}}"
-    return start + text[match.end() :], shown
+    new_start = match.expand(replacement)
+    shown_slot = f"{{{slot}: {match[0].strip()} → {new_start.strip()}}}"
+    return new_start + text[match.end() :], shown_slot
 
 
 def composed_seed(
@@ -117,7 +118,7 @@ def composed_seed(
     wording: Mapping[str, str],
     filled: Mapping[str, Source],
 ) -> Seed:
-    """The seed, or the contrast of one, that a template makes of sentences; see `compose`."""
+    """The seed, or the contrast of a seed, that a template makes of sentences; see `compose`."""
     composed = compose(template, wording, {slot: source.parsed for slot, source in filled.items()})
     return Seed(
         case_id(kind, capability, composed.text),
@@ -137,42 +138,45 @@ def compose_seeds(
     form: Form,
     sources: Mapping[str, Sequence[Source]],
     rules: BuildRules,
-    composed: Mapping[str, int] = {},
+    skipped_counts: Mapping[str, int] = {},
 ) -> list[Stream]:
-    """The seeds that may be made of sentences: streams of the wordings of what stands together.
+    """The seeds that can be made of sentences, in streams.
 
-    A stream is of templates over the same slots, and of sentences of one label in the first slot.
-    Which sentences stand together, and in which wordings, depends on these sentences alone, not on
-    the others: what annotators accepted in one build is there in another.
+    A stream has the seeds of templates over the same slots, and of sentences with one label in the
+    first slot. Which sentences are combined, in which wordings, depends on these sentences alone.
+    So a case that annotators accepted in one build also occurs in another.
 
     Args:
-        capability: its id.
-        form: its form.
-        sources: for each slot, the sentences in drawing order.
-        rules: of the build.
-        composed: for each slot, how many of its sentences have been first in seeds already.
+        capability: the id of the capability.
+        form: the form of the capability.
+        sources: the sentences of each slot, in drawing order.
+        rules: the rules of the build.
+        skipped_counts: for each slot, how many of its sentences were the first in seeds of earlier
+            calls; these are skipped.
     """
-    by_slots: dict[tuple[str, ...], list[Template]] = {}
+    templates_of_slots: dict[tuple[str, ...], list[Template]] = {}
     for template in form.templates:
-        by_slots.setdefault(tuple(sorted(set(template.slots))), []).append(template)
+        templates_of_slots.setdefault(tuple(sorted(set(template.slots))), []).append(template)
     streams: list[Stream] = []
-    for slots, templates in by_slots.items():
-        by_label: dict[Label, Stream] = {rule.label: [] for rule in form.search[slots[0]]}
-        first = sources[slots[0]][composed.get(slots[0], 0) :]
-        for together in _together([first, *(sources[slot] for slot in slots[1:])]):
-            ids = (seed_source_id(capability, source.text) for source in together)
-            if together[0].sentence.label in by_label and all(
+    for slots, templates in templates_of_slots.items():
+        stream_of_label: dict[Label, Stream] = {rule.label: [] for rule in form.search[slots[0]]}
+        first = sources[slots[0]][skipped_counts.get(slots[0], 0) :]
+        for combination in _combinations([first, *(sources[slot] for slot in slots[1:])]):
+            ids = (seed_source_id(capability, source.text) for source in combination)
+            if combination[0].sentence.label in stream_of_label and all(
                 id in rules.worth_processing for id in ids
             ):
-                seeds = _composed(capability, templates, dict(zip(slots, together, strict=True)))
+                seeds = _seeds_of_sentences(
+                    capability, templates, dict(zip(slots, combination, strict=True))
+                )
                 wordings = list(islice(seeds, MAX_WORDINGS_TRIED))
-                by_label[together[0].sentence.label].append(wordings)
-        streams += by_label.values()
+                stream_of_label[combination[0].sentence.label].append(wordings)
+        streams += stream_of_label.values()
     return streams
 
 
 def usable_seeds(streams: Sequence[Stream], form: Form, rules: BuildRules) -> list[Stream]:
-    """The seeds that make sense, as do their contrasts where these have the same sentences."""
+    """The seeds that make sense, and whose contrasts with the same sentences make sense."""
     return [
         [
             usable
@@ -184,14 +188,17 @@ def usable_seeds(streams: Sequence[Stream], form: Form, rules: BuildRules) -> li
 
 
 def partner_slots(form: Form) -> frozenset[str]:
-    """The slots whose sentences stand beside one of another slot."""
+    """The slots whose sentences are combined with a sentence of the first slot."""
     return frozenset(
         slot for template in form.templates for slot in sorted(set(template.slots))[1:]
     )
 
 
-def _together(columns: Sequence[Sequence[Source]]) -> Iterator[tuple[Source, ...]]:
-    """Each sentence of the first column with a few of each other one, random for the two."""
+def _combinations(columns: Sequence[Sequence[Source]]) -> Iterator[tuple[Source, ...]]:
+    """Each sentence of the first column with a few random partners from the other columns.
+
+    The choice depends on the two sentences alone.
+    """
     for first in columns[0]:
         partners = [
             nsmallest(
@@ -201,14 +208,14 @@ def _together(columns: Sequence[Sequence[Source]]) -> Iterator[tuple[Source, ...
             )
             for column in columns[1:]
         ]
-        beside = zip(*partners, strict=False) if partners else [()]
-        yield from ((first, *others) for others in beside)
+        partners_of_slots = zip(*partners, strict=False) if partners else [()]
+        yield from ((first, *others) for others in partners_of_slots)
 
 
-def _composed(
+def _seeds_of_sentences(
     capability: str, templates: Sequence[Template], filled: Mapping[str, Source]
 ) -> Iterator[Seed]:
-    """The seeds of sentences in the wordings that apply to them."""
+    """The seeds of a combination of sentences, in the wordings that apply to them."""
     for template, wording in _wordings(capability, templates, filled):
         with suppress(NotApplicableError):
             seed = composed_seed("seed", capability, template, wording, filled)
@@ -219,19 +226,20 @@ def _composed(
 def _wordings(
     capability: str, templates: Sequence[Template], filled: Mapping[str, Source]
 ) -> Iterator[tuple[Template, dict[str, str]]]:
-    """Wordings in an order random for these sentences, and weighted by the templates."""
+    """Wordings in a random order that these sentences fix, weighted by the templates."""
     rng = rng_for(0, capability, *(source.text for source in filled.values()))
     order = sorted(
-        (math.log(1.0 - rng.random()) / template.weight, number, turn)
-        for number, template in enumerate(templates)
+        (math.log(1.0 - rng.random()) / template.weight, template_number, turn)
+        for template_number, template in enumerate(templates)
         for turn in range(MAX_WORDINGS_TRIED)
     )
-    for _, number, _ in reversed(order):
-        template = templates[number]
+    for _, template_number, _ in reversed(order):
+        template = templates[template_number]
         yield template, template.variant(rng.randrange(template.variant_count))
 
 
 def _is_usable(seed: Seed, form: Form, rules: BuildRules) -> bool:
+    """Whether a seed makes sense and meets the search rule, and its contrast makes sense."""
     lexicon = Lexicon.load()
     if not is_sensible(seed, rules) or not all(
         still_meets(form, source.sentence.label, source.parsed, lexicon) for source in seed.sources
@@ -245,7 +253,11 @@ def _is_usable(seed: Seed, form: Form, rules: BuildRules) -> bool:
 
 
 def is_sensible(case: Seed, rules: BuildRules) -> bool:
-    """Whether a case takes back all that it takes back any of, and its *it* is something."""
+    """Whether a case makes sense.
+
+    If it denies a sentence, the denial must reach all opinions in it; and if it says *it*, the
+    pronoun must have a referent.
+    """
     return all(
         not case.takes_back(source)
         or denial_reaches_opinions(
@@ -258,13 +270,13 @@ def is_sensible(case: Seed, rules: BuildRules) -> bool:
 def expansion_of(
     seed: Seed, slot: str, extension: Extension, kind: str = "expansion"
 ) -> Expansion | None:
-    """The expansion that an extension makes of a seed; None where it is not the seed and more.
+    """The expansion of a seed by an extension; None where it is not the seed with insertions.
 
     Args:
         seed: the seed, or its contrast.
         slot: the slot whose sentence is extended.
         extension: the extension, parsed.
-        kind: what it is in the suite.
+        kind: the kind of the case in the suite.
     """
     extended = extension.parsed
     assert extended is not None
@@ -279,8 +291,8 @@ def expansion_of(
     inserted: list[InsertedWord] = []
     for word in extension.inserted:
         starts = [
-            composed.starts[slot].get(number)
-            for number, token in enumerate(extended.tokens)
+            composed.starts[slot].get(n)
+            for n, token in enumerate(extended.tokens)
             if word.start <= token.start and token.end <= word.end
         ]
         if not starts or (start := starts[0]) is None:
@@ -295,27 +307,27 @@ def expansion_of(
 
 
 def contrast_of(
-    seed: Seed, others: Mapping[str, Source] | None = None, label: Label | None = None
+    seed: Seed, other_sources: Mapping[str, Source] | None = None, label: Label | None = None
 ) -> Seed | None:
-    """The same case, changed as its template says so that no label passes both.
+    """The contrast of a case, as its template defines it; no label passes both.
 
     None where the template has no contrast, or it cannot be composed.
 
     Args:
         seed: the case.
-        others: sentences of slots that only the contrast has, or that are reworded.
-        label: what passes, if the template leaves it open.
+        other_sources: sentences of slots that only the contrast has, or reworded sentences.
+        label: the passing label, if the template leaves it open.
     """
-    contrast = seed.composed_by.as_contrast
-    if contrast is None:
+    template = seed.composed_by.as_contrast
+    if template is None:
         return None
-    filled = {**dict(zip(seed.slots, seed.sources, strict=True)), **(others or {})}
-    filled = {slot: filled[slot] for slot in contrast.slots}
+    filled = {**dict(zip(seed.slots, seed.sources, strict=True)), **(other_sources or {})}
+    filled = {slot: filled[slot] for slot in template.slots}
     wording = seed.composed_by.contrast_wording(seed.wording)
     try:
-        opposite = composed_seed(CONTRAST, seed.capability, contrast, wording, filled)
+        contrast = composed_seed(CONTRAST, seed.capability, template, wording, filled)
     except NotApplicableError:
         return None
     if label is not None:
-        opposite = replace(opposite, labels=(label,))
-    return opposite if set(opposite.labels).isdisjoint(seed.labels) else None
+        contrast = replace(contrast, labels=(label,))
+    return contrast if set(contrast.labels).isdisjoint(seed.labels) else None

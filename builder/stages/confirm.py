@@ -1,7 +1,7 @@
-"""Confirm: what was inserted has the right tags, is neutral, and is parsed as it was meant.
+"""Confirm: insertions have the right tags, are neutral, and are parsed as they were proposed.
 
-What annotators accepted has its sentence's tree with the insertion in its place; where nobody read
-it, it is parsed again, and must be likely, grammatical and of no opinion.
+If annotators accepted an extension, its tree is its sentence's tree with the insertion. If nobody
+read it, it is parsed again, and must be likely, grammatical and without an opinion.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from s2lct.builder.records import Extension, InsertedWord, ParsedSentence, Produ
 from s2lct.builder.rules import BuildRules
 
 MIN_SUBJECTIVITY_OF_OPINIONS = 0.5
-"""Words this subjective are opinions, whatever SentiWordNet says of their sentiment."""
+"""Words this subjective are opinions, even if SentiWordNet finds no sentiment in them."""
 MIN_SCORE = -7.0
-"""Least mean log probability of masked words that nobody annotated."""
+"""The least mean log probability of masked words that nobody annotated."""
 MAX_SHIFT = 0.3
-"""How far what is inserted may move the sentiment (-1 to 1), in the mean of the scorers."""
+"""How far an insertion may move the sentiment (-1 to 1), in the mean of the scorers."""
 
 
 def confirm(
@@ -31,47 +31,54 @@ def confirm(
     models: KeptModels,
     rules: BuildRules,
 ) -> list[Extended]:
-    """For each sentence, how many extensions are as they were meant, and those of use, parsed."""
-    confirmed = as_meant(sources, extensions, models, rules)
+    """For each sentence, the number of confirmed extensions, and the usable ones among them.
+
+    The usable extensions are parsed.
+    """
+    confirmed = confirm_parses(sources, extensions, models, rules)
     usable = label_preserving(sources, confirmed, models, rules)
-    return [(len(meant), some) for meant, some in zip(confirmed, usable, strict=True)]
+    return [(len(parsed), kept) for parsed, kept in zip(confirmed, usable, strict=True)]
 
 
-def as_meant(
+def confirm_parses(
     sources: Sequence[Source],
     extensions: Sequence[Sequence[Extension]],
     models: KeptModels,
     rules: BuildRules,
 ) -> list[list[Extension]]:
-    """The extensions of each sentence that are as they were meant, parsed.
+    """The extensions of each sentence with the tags and the parse that were proposed, parsed.
 
-    A word is what the tagger says it is: one that was proposed as a noun and is an adjective here
-    stands if masks may have that tag and the grammar lets it stand there; that is its tag then.
+    A word has the tag that the tagger finds. If it was proposed with another tag, the extension
+    stays only if masks may have the new tag and the grammar allows it in this place.
     """
     texts = list(dict.fromkeys(each.text for group in extensions for each in group))
     tokens = dict(zip(texts, models.tag(texts), strict=True))
     lexicon, grammar = Lexicon.load(), ReferenceGrammar.load()
     tagged: list[list[Extension]] = []
     for source, proposed in zip(sources, extensions, strict=True):
-        as_tagged = (
-            _as_tagged(source, each, tokens[each.text], lexicon, grammar, rules.mask_tags)
+        with_found_tags = (
+            _with_found_tags(source, each, tokens[each.text], lexicon, grammar, rules.mask_tags)
             for each in proposed
         )
-        # Proposed as several parts of speech, a word has one of them.
-        tagged.append(list(dict.fromkeys(filter(None, as_tagged))))
+        # A word that was proposed with several tags has only one now.
+        tagged.append(list(dict.fromkeys(filter(None, with_found_tags))))
     if not rules.parses_extensions:
         return [
-            [longer for each in group if (longer := _grown(source, each, tokens[each.text]))]
+            [
+                confirmed
+                for each in group
+                if (confirmed := _with_grown_tree(source, each, tokens[each.text]))
+            ]
             for source, group in zip(sources, tagged, strict=True)
         ]
     texts = list(dict.fromkeys(each.text for group in tagged for each in group))
     trees = dict(zip(texts, models.parse([tokens[text] for text in texts]), strict=True))
     return [
         [
-            longer
+            confirmed
             for each in group
             if (tree := trees[each.text]) is not None
-            and (longer := _as_parsed(each, tokens[each.text], tree)) is not None
+            and (confirmed := _with_parse(each, tokens[each.text], tree)) is not None
         ]
         for group in tagged
     ]
@@ -83,10 +90,10 @@ def label_preserving(
     models: KeptModels,
     rules: BuildRules,
 ) -> list[list[Extension]]:
-    """The extensions of each sentence that leave its label right and read well, likeliest first.
+    """The extensions of each sentence that keep its label and read well, the likeliest first.
 
-    An author wrote what is attested, and annotators accepted what is faultless: only its sentiment
-    is asked about. Of one text from several origins the last counts.
+    Attested extensions were written by the author, and faultless ones accepted by annotators: only
+    their sentiment is checked. Of one text from several origins, the last is kept.
     """
     fluent = [
         list({each.text: each for each in group if _reads_well(each, rules)}.values())
@@ -104,6 +111,7 @@ def label_preserving(
 
 
 def _reads_well(extension: Extension, rules: BuildRules) -> bool:
+    """Whether an extension is likely, grammatical and without an opinion, if the rules ask."""
     if not rules.requires_fluency or extension.origin == "attested":
         return True
     if extension.id in rules.faultless:
@@ -118,11 +126,12 @@ def _reads_well(extension: Extension, rules: BuildRules) -> bool:
     return not breaks_grammar(tokens, [n for n, t in enumerate(tokens) if t.start in starts])
 
 
-def _inside(tokens: Sequence[Token], word: InsertedWord) -> list[int]:
+def _numbers_of(tokens: Sequence[Token], word: InsertedWord) -> list[int]:
+    """The numbers of the tokens of an inserted word or phrase."""
     return [n for n, t in enumerate(tokens) if word.start <= t.start and t.end <= word.end]
 
 
-def _as_tagged(
+def _with_found_tags(
     base: Source,
     extension: Extension,
     tokens: Sequence[Token],
@@ -130,62 +139,69 @@ def _as_tagged(
     grammar: ReferenceGrammar,
     tags: Collection[str],
 ) -> Extension | None:
-    """The extension by the first two criteria; its sentence's own words keep their tags."""
+    """The extension with the tags that were found; None if it fails the first two criteria.
+
+    The words of its sentence must keep their tags, and the inserted words must be neutral.
+    """
     inside: set[int] = set()
     inserted: list[InsertedWord] = []
     for word in extension.inserted:
-        numbers = _inside(tokens, word)
-        words = [tokens[n] for n in numbers if tokens[n].tag != ","]
-        if not words or words[-1].end != word.end - word.word.endswith(","):
+        numbers = _numbers_of(tokens, word)
+        found = [tokens[n] for n in numbers if tokens[n].tag != ","]
+        if not found or found[-1].end != word.end - word.word.endswith(","):
             return None
-        if len(words) == 1 and word.tag not in _PHRASES:
-            word = replace(word, tag=words[0].tag)
+        if len(found) == 1 and word.tag not in _PHRASE_LABELS:
+            word = replace(word, tag=found[0].tag)
         if extension.origin != "attested" and not all(
-            lexicon.keeps_sentiment(w.text, w.tag, w.lemma) for w in words
+            lexicon.keeps_sentiment(w.text, w.tag, w.lemma) for w in found
         ):
             return None
         inserted.append(word)
         inside.update(numbers)
-    rest = [token for n, token in enumerate(tokens) if n not in inside]
-    # Behind a phrase that opens the extension, its first word has no capital.
-    words_of_base, words_of_rest = (
-        [(t.text.lower(), t.tag) for t in each] for each in (base.parsed.tokens, rest)
+    other_tokens = [token for n, token in enumerate(tokens) if n not in inside]
+    # After a phrase that opens the extension, the sentence's first word has no capital.
+    base_words, other_words = (
+        [(t.text.lower(), t.tag) for t in each] for each in (base.parsed.tokens, other_tokens)
     )
-    if words_of_base != words_of_rest:
+    if base_words != other_words:
         return None
     if tuple(inserted) == extension.inserted:
         return extension
-    return _licensed(base, extension, inserted, grammar, tags)
+    return _with_licences(base, extension, inserted, grammar, tags)
 
 
-def _licensed(
+def _with_licences(
     base: Source,
     extension: Extension,
     words: Sequence[InsertedWord],
     grammar: ReferenceGrammar,
     tags: Collection[str],
 ) -> Extension | None:
-    """An extension whose words have other tags, with the productions that license these."""
-    if not all(word.tag in tags or word.tag in _PHRASES for word in words):
+    """The extension whose words have other tags, with the productions that license them.
+
+    None if there are no such productions.
+    """
+    if not all(word.tag in tags or word.tag in _PHRASE_LABELS for word in words):
         return None
-    many = 1 if extension.second is not None else len(words)
+    split = 1 if extension.second is not None else len(words)
     nodes = list(base.parsed.tree.nodes())
-    places = [_place(base, words[: n + 1]) for n in range(len(words))]
+    places = [_place_of(base, words[: n + 1]) for n in range(len(words))]
 
-    def found(meant: Production, first: int, last: int) -> Production | None:
-        if tuple(words[first:last]) == extension.inserted[first:last]:
-            return meant
-        found_tags = [word.tag for word in words[first:last]]
+    def licence(proposed: Production, start: int, end: int) -> Production | None:
+        """The production for the words from ``start`` to ``end``, exclusive; None if unknown."""
+        if tuple(words[start:end]) == extension.inserted[start:end]:
+            return proposed
+        new_tags = [word.tag for word in words[start:end]]
         for node in nodes:
-            if (node.label, node.child_labels) == (meant.lhs, meant.seed_rhs):
-                rhs = _with_tags(node, places[first:last], found_tags)
-                if rhs is not None and (probability := grammar.probability(meant.lhs, rhs)):
-                    return replace(meant, reference_rhs=rhs, probability=round(probability, 8))
+            if (node.label, node.child_labels) == (proposed.lhs, proposed.seed_rhs):
+                rhs = _with_tags(node, places[start:end], new_tags)
+                if rhs is not None and (probability := grammar.probability(proposed.lhs, rhs)):
+                    return replace(proposed, reference_rhs=rhs, probability=round(probability, 8))
         return None
 
-    firsts = (found(each, 0, many) for each in (extension.production, *extension.others))
-    likeliest = sorted(filter(None, firsts), key=lambda each: -each.probability)
-    second = extension.second and found(extension.second, many, len(words))
+    licences = (licence(each, 0, split) for each in (extension.production, *extension.others))
+    likeliest = sorted(filter(None, licences), key=lambda each: -each.probability)
+    second = extension.second and licence(extension.second, split, len(words))
     if not likeliest or (extension.second is not None and second is None):
         return None
     return replace(
@@ -197,111 +213,125 @@ def _licensed(
     )
 
 
-def _place(base: Source, words: Sequence[InsertedWord]) -> int:
-    """Before which of the sentence's own tokens the last of the first few words stands."""
-    *before, word = words
-    # A space stands before it, but for a comma, or a full stop would seem to.
+def _place_of(base: Source, words: Sequence[InsertedWord]) -> int:
+    """The number of the sentence's token before which the last of the given words was inserted."""
+    *earlier, word = words
+    # A space precedes the word, except a comma; a full stop must not seem to come before it.
     offset = word.start - (not word.word.startswith(","))
-    offset -= sum(len(word.word) + (not word.word.startswith(",")) for word in before)
+    offset -= sum(len(word.word) + (not word.word.startswith(",")) for word in earlier)
     return sum(token.start < offset for token in base.parsed.tokens)
 
 
 def _with_tags(node: Node, places: Sequence[int], tags: Sequence[str]) -> tuple[str, ...] | None:
-    """What is below a node with words of these tags inserted; None if one is not below it."""
+    """The child labels of a node, with tags inserted at places.
+
+    None if one of the places is not below the node.
+    """
     starts = [child.start for child in node.children] + [node.end]
     if not set(places) <= set(starts):
         return None
-    rhs: list[str] = []
+    symbols: list[str] = []
     for number, start in enumerate(starts):
-        rhs += [tag for place, tag in zip(places, tags, strict=True) if place == start]
-        rhs += node.child_labels[number : number + 1]
-    return tuple(rhs)
+        symbols += [tag for place, tag in zip(places, tags, strict=True) if place == start]
+        symbols += node.child_labels[number : number + 1]
+    return tuple(symbols)
 
 
-_PHRASES = frozenset({"ADJP", "ADVP", "NP", "PP", "PRN", "SBAR", "VP", "S"})
+_PHRASE_LABELS = frozenset({"ADJP", "ADVP", "NP", "PP", "PRN", "SBAR", "VP", "S"})
+"""The labels of phrases."""
 
 
-def _as_parsed(extension: Extension, tokens: tuple[Token, ...], tree: str) -> Extension | None:
-    """The extension with the first of its productions that the new parse bears out."""
+def _with_parse(extension: Extension, tokens: tuple[Token, ...], tree: str) -> Extension | None:
+    """The extension with the first of its productions that the new parse confirms."""
     words = extension.inserted
     if extension.second is not None:
-        if not _stand(words[1:], extension.second.lhs, tokens, tree):
+        if not _are_children_of(words[1:], extension.second.lhs, tokens, tree):
             return None
         words = words[:1]
     for production in (extension.production, *extension.others):
-        if _stand(words, production.lhs, tokens, tree):
+        if _are_children_of(words, production.lhs, tokens, tree):
             parsed = ParsedSentence(extension.text, tokens, tree)
             return replace(extension, production=production, others=(), parsed=parsed)
     return None
 
 
-def _stand(words: Sequence[InsertedWord], lhs: str, tokens: Sequence[Token], tree: str) -> bool:
-    """Whether inserted words stand under a node such as the one that was extended."""
+def _are_children_of(
+    words: Sequence[InsertedWord], lhs: str, tokens: Sequence[Token], tree: str
+) -> bool:
+    """Whether each inserted word is a child of a node with a label."""
     nodes = list(read_tree(tree).nodes())
     for word in words:
-        numbers = [n for n in _inside(tokens, word) if tokens[n].tag != ","]
-        first, last = numbers[0], numbers[-1] + 1
+        numbers = [n for n in _numbers_of(tokens, word) if tokens[n].tag != ","]
+        start, end = numbers[0], numbers[-1] + 1
         if not any(
             node.label == lhs
-            and any(child.start == first and child.end == last for child in node.children)
+            and any(child.start == start and child.end == end for child in node.children)
             for node in nodes
         ):
             return False
     return True
 
 
-def _grown(base: Source, extension: Extension, tokens: tuple[Token, ...]) -> Extension | None:
-    """The extension with its sentence's tree, grown where its productions say."""
+def _with_grown_tree(
+    base: Source, extension: Extension, tokens: tuple[Token, ...]
+) -> Extension | None:
+    """The extension with its sentence's tree, into which its productions insert the new words."""
     words, tree = extension.inserted, base.parsed.tree
-    many = 1 if extension.second is not None else len(words)
-    placed = [(_place(base, words[: n + 1]), word) for n, word in enumerate(words)]
-    licensed = [(extension.production, placed[:many]), (extension.second, placed[many:])]
-    for production, some in reversed(licensed):
+    split = 1 if extension.second is not None else len(words)
+    placed = [(_place_of(base, words[: n + 1]), word) for n, word in enumerate(words)]
+    parts = [(extension.production, placed[:split]), (extension.second, placed[split:])]
+    for production, insertions in reversed(parts):
         if production is not None:
-            node = _that_grows(tree, production, [place for place, _ in some])
+            node = _node_to_grow(tree, production, [place for place, _ in insertions])
             if node is None:
                 return None
-            parts = [part for place, word in some for part in _parts(tokens, word, place)]
-            tree = _with_parts(tree, node, production.lhs, parts)
-    parsed = ParsedSentence(extension.text, tokens, _brackets(tree, count()))
+            nodes = [
+                part for place, word in insertions for part in _inserted_nodes(tokens, word, place)
+            ]
+            tree = _tree_with_nodes(tree, node, production.lhs, nodes)
+    parsed = ParsedSentence(extension.text, tokens, _bracketed(tree, count()))
     return replace(extension, others=(), parsed=parsed)
 
 
-def _that_grows(tree: Node, production: Production, places: Collection[int]) -> Node | None:
-    """What a production extends at some places: a node of its label, or what it is put over."""
+def _node_to_grow(tree: Node, production: Production, places: Collection[int]) -> Node | None:
+    """The node that a production extends at some places: its own node, or one that it covers."""
     nodes = [
         node
         for node in tree.nodes()
         if set(places) <= {child.start for child in node.children} | {node.start, node.end}
     ]
-    wanted = (
+    conditions = (
         lambda node: (node.label, node.child_labels) == (production.lhs, production.seed_rhs),
         lambda node: node.label == production.lhs,
         lambda node: (node.label,) == production.seed_rhs,
     )
-    return next((node for fits in wanted for node in nodes if fits(node)), None)
+    return next((node for meets in conditions for node in nodes if meets(node)), None)
 
 
-def _parts(tokens: Sequence[Token], word: InsertedWord, place: int) -> list[Node]:
-    """What was inserted before a token, with commas around it, under its label if a phrase's."""
-    leaves = [Node(tokens[number].tag, (), place, place) for number in _inside(tokens, word)]
-    if word.tag in _PHRASES:
-        first, last = leaves[0].label == ",", len(leaves) - (leaves[-1].label == ",")
-        leaves[first:last] = [Node(word.tag, tuple(leaves[first:last]), place, place)]
+def _inserted_nodes(tokens: Sequence[Token], word: InsertedWord, place: int) -> list[Node]:
+    """The nodes of an inserted word or phrase, with the commas around it.
+
+    The words of a phrase are under a node with its label.
+    """
+    leaves = [Node(tokens[number].tag, (), place, place) for number in _numbers_of(tokens, word)]
+    if word.tag in _PHRASE_LABELS:
+        start, end = leaves[0].label == ",", len(leaves) - (leaves[-1].label == ",")
+        leaves[start:end] = [Node(word.tag, tuple(leaves[start:end]), place, place)]
     return leaves
 
 
-def _with_parts(tree: Node, node: Node, label: str, parts: Sequence[Node]) -> Node:
-    """The tree with parts below a node, or below one of that label that is put over the node."""
+def _tree_with_nodes(tree: Node, node: Node, label: str, nodes: Sequence[Node]) -> Node:
+    """The tree with nodes inserted below a node, or below a new node with a label over it."""
     if tree != node:
-        children = (_with_parts(child, node, label, parts) for child in tree.children)
+        children = (_tree_with_nodes(child, node, label, nodes) for child in tree.children)
         return replace(tree, children=tuple(children))
-    below = node.children if node.label == label else (node,)
-    # What is inserted at a place stands before what begins there.
-    together = sorted([*parts, *below], key=lambda child: child.start)
-    return Node(label, tuple(together), node.start, node.end)
+    old_children = node.children if node.label == label else (node,)
+    # Inserted nodes come before the child that starts at the same token.
+    new_children = sorted([*nodes, *old_children], key=lambda child: child.start)
+    return Node(label, tuple(new_children), node.start, node.end)
 
 
-def _brackets(node: Node, numbers: Iterator[int]) -> str:
-    inner = [_brackets(child, numbers) for child in node.children] or [str(next(numbers))]
+def _bracketed(node: Node, numbers: Iterator[int]) -> str:
+    """A tree in brackets, with token numbers as its leaves."""
+    inner = [_bracketed(child, numbers) for child in node.children] or [str(next(numbers))]
     return f"({node.label} {' '.join(inner)})"

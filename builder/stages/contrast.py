@@ -1,4 +1,4 @@
-"""Contrast: cases changed so that no label passes both, with their own sentence or another one."""
+"""Contrast: change cases so that no label passes both, with the same sentence or another one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from s2lct.identity import shuffle_key
 from s2lct.suite.tables import CONTRAST
 
 MAX_OTHER_SENTENCES = 12
-"""Sentences that are tried in a case's contrast instead of its own."""
+"""The number of sentences that are tried in the contrast of a case instead of its own."""
 
 
 def contrast(
@@ -32,19 +32,19 @@ def contrast(
     models: KeptModels,
     rules: BuildRules,
 ) -> dict[str, Case]:
-    """The contrasts of cases, by the cases' ids.
+    """The contrasts of cases, by the ids of the cases.
 
     Args:
-        seeds: of each capability, by its id.
-        expansions: of each seed, by its id.
-        forms: of each capability.
-        sentences: of the corpus.
+        seeds: the seeds of each capability, by its id.
+        expansions: the expansions of each seed, by its id.
+        forms: the form of each capability, by its id.
+        sentences: the sentences of the corpus.
         models: tag, parse and fill masks.
-        rules: of the build.
+        rules: the rules of the build.
     """
     contrasts: dict[str, Case] = {}
-    of_other_sentences: defaultdict[tuple[str, str], list[tuple[str, str, Seed]]]
-    of_other_sentences = defaultdict(list)
+    to_replace: defaultdict[tuple[str, str], list[tuple[str, str, Seed]]]
+    to_replace = defaultdict(list)
     to_reword: list[Seed] = []
     for seed in (seed for group in seeds.values() for seed in group):
         template = seed.composed_by
@@ -54,82 +54,86 @@ def contrast(
             (slot,) = template.slots_of_contrast
             texts = {case.id: case.extension.text for case in expansions[seed.id]}
             texts = {seed.id: seed.sources[0].text} | texts
-            of_other_sentences[seed.capability, slot] += [
-                (id, text, seed) for id, text in texts.items()
-            ]
+            to_replace[seed.capability, slot] += [(id, text, seed) for id, text in texts.items()]
         elif (opposite := contrast_of(seed)) is not None and is_sensible(opposite, rules):
-            longer = expansions[seed.id]
+            insertable = expansions[seed.id]
             if is_negation(opposite.template):
-                longer = [each for each in longer if not shuns_negation(each.extension, rules)]
-            contrasts |= {seed.id: opposite, **_of_expansions(longer, opposite)}
-    for (capability, slot), cases in of_other_sentences.items():
-        searched = forms[capability].search[slot]
-        contrasts |= _of_other_sentences(slot, cases, searched, sentences, models, rules)
-    return contrasts | _reworded(to_reword, expansions, models, rules)
+                insertable = [
+                    each for each in insertable if not shuns_negation(each.extension, rules)
+                ]
+            contrasts |= {seed.id: opposite, **_of_expansions(insertable, opposite)}
+    for (capability, slot), cases in to_replace.items():
+        search_rules = forms[capability].search[slot]
+        contrasts |= _with_other_sentences(slot, cases, search_rules, sentences, models, rules)
+    return contrasts | _contrasts_by_rewording(to_reword, expansions, models, rules)
 
 
 def _of_expansions(expansions: Sequence[Expansion], opposite: Seed) -> dict[str, Case]:
-    """For each expansion, by its id, the contrast of its seed with the same words inserted."""
+    """The contrasts of expansions, by their ids: the seed's contrast with the same insertions."""
     contrasts = {
         each.id: expansion_of(opposite, each.slot, each.extension, CONTRAST) for each in expansions
     }
     return {id: contrast for id, contrast in contrasts.items() if contrast is not None}
 
 
-def _of_other_sentences(
+def _with_other_sentences(
     slot: str,
     cases: Sequence[tuple[str, str, Seed]],
-    searched: Sequence[SearchRule],
+    search_rules: Sequence[SearchRule],
     sentences: Sequence[Sentence],
     models: KeptModels,
     rules: BuildRules,
 ) -> dict[str, Case]:
-    """Contrasts with another sentence, about as long, in a slot that only they have.
+    """Contrasts with another sentence of about the same length.
+
+    The sentence fills a slot that only contrasts have.
 
     Args:
         slot: the slot.
         cases: the id of each case, the text of its sentence, and its seed.
-        searched: the search rules of the slot.
-        sentences: of the corpus.
+        search_rules: the search rules of the slot.
+        sentences: the sentences of the corpus.
         models: tag and parse.
-        rules: of the build.
+        rules: the rules of the build.
     """
     by_length: defaultdict[int, list[Sentence]] = defaultdict(list)
-    for sentence in candidates(sentences, searched, 0):
-        if rules.may_stand(sentence_id(sentence.text), sentence.label):
+    for sentence in candidates(sentences, search_rules, 0):
+        if rules.is_allowed_in_cases(sentence_id(sentence.text), sentence.label):
             by_length[len(sentence.text.split())].append(sentence)
-    others = {id: _about_as_long(text, by_length) for id, text, _ in cases}
+    partners = {id: _by_similar_length(text, by_length) for id, text, _ in cases}
     contrasts: dict[str, Case] = {}
     for _ in range(MAX_OTHER_SENTENCES):
-        tried = {id: next(others[id], None) for id, _, _ in cases if id not in contrasts}
+        tried = {id: next(partners[id], None) for id, _, _ in cases if id not in contrasts}
         distinct = {sentence.text: sentence for sentence in tried.values() if sentence is not None}
-        (selected,) = select([(searched, list(distinct.values()))], models, rules)
+        (selected,) = select([(search_rules, list(distinct.values()))], models, rules)
         sources = {source.sentence.text: source for source in selected}
         for id, _, seed in cases:
-            other = tried.get(id)
-            if other is not None and other.text in sources:
-                opposite = contrast_of(seed, {slot: sources[other.text]})
+            partner = tried.get(id)
+            if partner is not None and partner.text in sources:
+                opposite = contrast_of(seed, {slot: sources[partner.text]})
                 if opposite is not None and is_sensible(opposite, rules):
                     contrasts[id] = opposite
     return contrasts
 
 
-def _about_as_long(text: str, by_length: Mapping[int, Sequence[Sentence]]) -> Iterator[Sentence]:
-    """Sentences by their number of words, those about as long as a text first."""
-    words = len(text.split())
-    for length in sorted(by_length, key=lambda length: (abs(length - words), length)):
+def _by_similar_length(
+    text: str, by_length: Mapping[int, Sequence[Sentence]]
+) -> Iterator[Sentence]:
+    """All sentences, those whose number of words is most similar to a text's first."""
+    word_count = len(text.split())
+    for length in sorted(by_length, key=lambda length: (abs(length - word_count), length)):
         yield from sorted(
             by_length[length], key=lambda sentence: shuffle_key(0, "contrast", text, sentence.text)
         )
 
 
-def _reworded(
+def _contrasts_by_rewording(
     seeds: Sequence[Seed],
     expansions: Mapping[str, Sequence[Expansion]],
     models: KeptModels,
     rules: BuildRules,
 ) -> dict[str, Case]:
-    """Contrasts of which a word is another one, by the ids of their cases."""
+    """Contrasts in which one word is replaced or inserted, by the ids of their cases."""
     places = [
         (seed, place)
         for seed in seeds
@@ -146,8 +150,8 @@ def _reworded(
         if word is None:
             continue
         (source,), (slot,) = seed.sources, seed.slots
-        other = replace(source, parsed=reword.reworded(source.parsed, place, word))
-        opposite = contrast_of(seed, {slot: other}, place.target_label)
+        changed = replace(source, parsed=reword.reworded(source.parsed, place, word))
+        opposite = contrast_of(seed, {slot: changed}, place.target_label)
         if opposite is not None:
             longer = (reword.reword_expansion(each, place, word) for each in expansions[seed.id])
             contrasts |= {seed.id: opposite}

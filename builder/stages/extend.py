@@ -39,7 +39,7 @@ from s2lct.builder.stages.mask import Fillings, MaskedText, fill, mask, mask_off
 from s2lct.builder.stages.shorten import head_of, pairs_of_extensions
 from s2lct.labels import Label
 
-MAX_FILLINGS_PER_MASKED_SENTENCE = 3
+MAX_FILLINGS = 3
 """The number of fillings used of a masked sentence, without those that annotators judged
 faultless."""
 MIN_LENGTH_OF_REPETITION = 4
@@ -47,10 +47,7 @@ MIN_LENGTH_OF_REPETITION = 4
 
 
 def sources_of(seeds: Mapping[str, Sequence[Seed]]) -> list[Source]:
-    """The source sentences of all seeds, one for each text.
-
-    The attested extensions of equal texts are merged.
-    """
+    """The source sentences of seeds, one for each text, with the extensions of equal texts."""
     source_of_text: dict[str, Source] = {}
     for source in (source for group in seeds.values() for seed in group for source in seed.sources):
         earlier_extensions = source_of_text.get(source.text, source).extensions
@@ -102,11 +99,11 @@ def _is_allowed_in_cases(extension: Extension, label: Label, rules: BuildRules) 
 
     Annotators accepted it, or are still to decide about it.
     """
-    extension_and_label = extension.id, label
-    if extension_and_label in rules.accepted_parts:
+    case_part = extension.id, label
+    if case_part in rules.accepted_parts:
         return True
     is_tried = extension.origin != "phrase" and extension.second is None
-    return is_tried and extension_and_label in rules.undecided_parts
+    return is_tried and case_part in rules.undecided_parts
 
 
 def masked_extensions(
@@ -114,7 +111,7 @@ def masked_extensions(
 ) -> list[list[Extension]]:
     """Extensions by the masked language model, the likeliest words of each masked sentence first.
 
-    Of each masked sentence at most `MAX_FILLINGS_PER_MASKED_SENTENCE` fillings are used, plus those
+    Of each masked sentence at most `MAX_FILLINGS` fillings are used, plus those
     that annotators judged faultless. A word must fit the tag of its mask. If the rules have
     collocations, it must also have stood beside such neighbours before.
     """
@@ -123,7 +120,7 @@ def masked_extensions(
         tag: insertable_words(words, tag, lexicon) - connectives() for tag in rules.mask_tags
     }
     allowed_words: dict[MaskedText, Sequence[frozenset[str]]] = {}
-    masked_of_sources: list[list[MaskedSentence]] = []
+    masked_groups: list[list[MaskedSentence]] = []
     for source in sources:
         sampled = mask(
             sentence_id(source.text),
@@ -135,36 +132,26 @@ def masked_extensions(
             random_seed=rules.seed,
         )
         sampled = [
-            masked_sentence
-            for masked_sentence in sampled
-            if sentence_id(masked_sentence.text) in rules.worth_processing
+            masked for masked in sampled if sentence_id(masked.text) in rules.worth_processing
         ]
-        for masked_sentence in sampled:
-            allowed_words[masked_sentence.text, masked_sentence.tags] = _allowed_words(
-                source, masked_sentence, words_of_tag, rules
+        for masked in sampled:
+            allowed_words[masked.text, masked.tags] = _allowed_words(
+                source, masked, words_of_tag, rules
             )
-        masked_of_sources.append(
-            [
-                masked_sentence
-                for masked_sentence in sampled
-                if all(allowed_words[masked_sentence.text, masked_sentence.tags])
-            ][: rules.masks]
+        masked_groups.append(
+            [masked for masked in sampled if all(allowed_words[masked.text, masked.tags])][
+                : rules.masks
+            ]
         )
-    all_masked = [
-        masked_sentence
-        for masked_sentences in masked_of_sources
-        for masked_sentence in masked_sentences
-    ]
+    all_masked = [masked for group in masked_groups for masked in group]
     fillings = iter(fill(all_masked, models, allowed_words=allowed_words))
     return [
         [
             extension
-            for masked_sentence in masked_sentences
-            for extension in _extensions_from_fillings(
-                source, masked_sentence, next(fillings), rules
-            )
+            for masked in group
+            for extension in _filled_extensions(source, masked, next(fillings), rules)
         ]
-        for source, masked_sentences in zip(sources, masked_of_sources, strict=True)
+        for source, group in zip(sources, masked_groups, strict=True)
     ]
 
 
@@ -184,7 +171,7 @@ def _allowed_words(
     ]
 
 
-def _extensions_from_fillings(
+def _filled_extensions(
     source: Source, masked: MaskedSentence, fillings: Fillings, rules: BuildRules
 ) -> Iterator[Extension]:
     """The extensions that the fillings of one masked sentence make.
@@ -193,23 +180,17 @@ def _extensions_from_fillings(
     out.
     """
     refused_words = _words_and_lemmas(source) | rules.barred_words
-    accepted_count = 0
+    n_accepted = 0
     for words, score in fillings:
         text, inserted = masked.filled(words)
-        if (
-            accepted_count >= MAX_FILLINGS_PER_MASKED_SENTENCE
-            and sentence_id(text) not in rules.faultless
-        ):
+        if n_accepted >= MAX_FILLINGS and sentence_id(text) not in rules.faultless:
             continue
         if not refused_words.isdisjoint(word.lower() for word in words):
             continue
-        numbers_and_words = zip(masked.places, words, strict=True)
-        if any(
-            _clashes(source.parsed.tokens, token_number, word)
-            for token_number, word in numbers_and_words
-        ):
+        pieces = zip(masked.places, words, strict=True)
+        if any(_clashes(source.parsed.tokens, token_number, word) for token_number, word in pieces):
             continue
-        accepted_count += 1
+        n_accepted += 1
         first, *others = masked.productions
         yield Extension(text, inserted, "masked", first, score, tuple(others))
 
@@ -231,11 +212,9 @@ def phrase_extensions(
     if not bank:
         return extensions
     for node in source.parsed.tree.nodes():
-        for child_number in range(1, len(node.children) + 1):
-            token_number = (
-                node.children[child_number].start if child_number < len(node.children) else node.end
-            )
-            for phrase, production in _phrases_at(tokens, node, child_number, bank):
+        for index in range(1, len(node.children) + 1):
+            token_number = node.children[index].start if index < len(node.children) else node.end
+            for phrase, production in _phrases_at(tokens, node, index, bank):
                 words = phrase.text.lower().replace(",", " ").split()
                 if " ".join(words) in connectives() or not barred_words.isdisjoint(words):
                     continue
@@ -250,12 +229,12 @@ def phrase_extensions(
 
 
 def _phrases_at(
-    tokens: Sequence[Token], node: Node, child_number: int, bank: PhraseBank
+    tokens: Sequence[Token], node: Node, index: int, bank: PhraseBank
 ) -> Iterator[tuple[Phrase, Production]]:
-    """The banked phrases for the head at child ``child_number`` that the grammar licenses there."""
+    """The banked phrases for the head at child ``index`` that the grammar licenses there."""
     grammar, labels = ReferenceGrammar.load(), node.child_labels
-    left_label = labels[child_number - 1]
-    phrase_head, modifier_head = _possible_heads(tokens, node, child_number)
+    left_label = labels[index - 1]
+    phrase_head, modifier_head = _possible_heads(tokens, node, index)
     licensed: dict[tuple[str, bool], Production | None] = {}
     phrases_of_head = {
         head: bank.get((node.label, neighbour_label(left_label), head or ""), ())
@@ -270,12 +249,12 @@ def _phrases_at(
             continue
         key = (phrase.label, phrase.text.startswith(","))
         if key not in licensed:
-            rhs = (*labels[:child_number], phrase.label, *labels[child_number:])
+            rhs = (*labels[:index], phrase.label, *labels[index:])
             share = grammar.probability(node.label, rhs)
             production = Production(node.label, labels, rhs, round(share, 8))
             licensed[key] = production if share else None
-        if (licensed_production := licensed[key]) is not None:
-            yield phrase, licensed_production
+        if (licence := licensed[key]) is not None:
+            yield phrase, licence
 
 
 def _is_modifier(phrase: Phrase) -> bool:
@@ -284,19 +263,17 @@ def _is_modifier(phrase: Phrase) -> bool:
 
 
 def _possible_heads(
-    tokens: Sequence[Token], node: Node, child_number: int
+    tokens: Sequence[Token], node: Node, index: int
 ) -> tuple[str | None, str | None]:
-    """The lemmas of two heads for an insertion before child ``child_number``.
+    """The lemmas of two heads for an insertion before child ``index``.
 
     The first is the head of a phrase, which follows its head; the second the head of a modifier,
     which precedes it.
     """
-    phrase_head = head_of(
-        tokens, Node(node.label, (*node.children[:child_number], node), 0, 1), child_number
-    )
+    phrase_head = head_of(tokens, Node(node.label, (*node.children[:index], node), 0, 1), index)
     if node.label != "NP":
         return phrase_head, phrase_head
-    nouns = [c for c in node.children[child_number:] if c.is_word and c.label.startswith("NN")]
+    nouns = [c for c in node.children[index:] if c.is_word and c.label.startswith("NN")]
     return phrase_head, tokens[nouns[-1].start].lemma.lower() if nouns else None
 
 
@@ -305,10 +282,10 @@ def _with_phrase(
 ) -> Extension | None:
     """The sentence with a phrase before token ``token_number``; None where it cannot stand."""
     tokens, text = source.parsed.tokens, source.text
-    offset_and_side = mask_offset(tokens, token_number)
-    if offset_and_side is None or _clashes(tokens, token_number, phrase.text):
+    spot = mask_offset(tokens, token_number)
+    if spot is None or _clashes(tokens, token_number, phrase.text):
         return None
-    offset, is_before_token = offset_and_side
+    offset, is_before_token = spot
     if phrase.text.startswith(","):
         offset, space_before, space_after = tokens[token_number - 1].end, "", ""
     else:

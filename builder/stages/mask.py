@@ -14,9 +14,9 @@ from s2lct.builder.models.masked_lm import SCORE_DIGITS
 from s2lct.builder.records import MASK, MaskedSentence, ParsedSentence, Production, Token
 from s2lct.identity import rng_for
 
-_CLOSING_CHARACTERS = frozenset(".,;:!?…)]}%\"'”’")
+_CLOSING = frozenset(".,;:!?…)]}%\"'”’")
 """Characters that close: no space stands before them."""
-_OPENING_CHARACTERS = frozenset("([{$#\"'“‘")
+_OPENING = frozenset("([{$#\"'“‘")
 """Characters that open: no space stands after them."""
 BEAM_WIDTH = 3
 """The number of partial fillings that are kept while several masks are filled."""
@@ -72,19 +72,19 @@ def mask(
     rng = rng_for(random_seed, "mask", id)
     # Weighted sampling without replacement (Efraimidis & Spirakis 2006): the largest keys win.
     sampling_keys = {
-        masked_text: math.log(1.0 - rng.random())
+        problem: math.log(1.0 - rng.random())
         / (1.0 if is_paper_form else max(each.probability for each in productions))
-        for masked_text, productions in productions_of_text.items()
+        for problem, productions in productions_of_text.items()
     }
     return [
         MaskedSentence(
-            *masked_text,
-            places_of_text[masked_text],
-            tuple(sorted(productions_of_text[masked_text], key=lambda each: -each.probability)),
+            *problem,
+            places_of_text[problem],
+            tuple(sorted(productions_of_text[problem], key=lambda each: -each.probability)),
         )
-        for masked_text in sorted(
-            sampling_keys, key=lambda masked_text: -sampling_keys[masked_text]
-        )[:max_sentences]
+        for problem in sorted(sampling_keys, key=lambda problem: -sampling_keys[problem])[
+            :max_sentences
+        ]
     ]
 
 
@@ -112,10 +112,10 @@ def _with_masks(parsed: ParsedSentence, places: Sequence[int], *, anywhere: bool
     """The text with a mask at each place; None if a mask would stand where no word can."""
     text, end = "", 0
     for place in places:
-        offset_and_side = mask_offset(parsed.tokens, place, anywhere=anywhere)
-        if offset_and_side is None:
+        spot = mask_offset(parsed.tokens, place, anywhere=anywhere)
+        if spot is None:
             return None
-        offset, is_before_token = offset_and_side
+        offset, is_before_token = spot
         text += parsed.text[end:offset] + (f"{MASK} " if is_before_token else f" {MASK}")
         end = offset
     return text + parsed.text[end:]
@@ -135,22 +135,14 @@ def mask_offset(
         return (tokens[0].start, True) if anywhere else None
     previous = tokens[place - 1]
     if place == len(tokens):
-        return (
-            (previous.end, False)
-            if anywhere or not _consists_of(previous, _CLOSING_CHARACTERS)
-            else None
-        )
+        return (previous.end, False) if anywhere or not _consists_of(previous, _CLOSING) else None
     following = tokens[place]
     if previous.end < following.start:
         return (following.start, True)
-    is_blocked = following.tag == "POS" if anywhere else _consists_of(previous, _CLOSING_CHARACTERS)
-    if _consists_of(following, _CLOSING_CHARACTERS) and not is_blocked:
+    is_blocked = following.tag == "POS" if anywhere else _consists_of(previous, _CLOSING)
+    if _consists_of(following, _CLOSING) and not is_blocked:
         return (previous.end, False)
-    return (
-        (following.start, True)
-        if anywhere and _consists_of(previous, _OPENING_CHARACTERS)
-        else None
-    )
+    return (following.start, True) if anywhere and _consists_of(previous, _OPENING) else None
 
 
 def _consists_of(token: Token, characters: frozenset[str]) -> bool:
@@ -189,42 +181,33 @@ def fill(
         suggestions: the largest number of fillings of a sentence.
         allowed_words: for each masked text, the words that each mask may become; None for any word.
     """
-    masked_texts = [(each.text, each.tags) for each in masked]
+    problems = [(each.text, each.tags) for each in masked]
     # Words so far, with the sum of their log probabilities.
-    beams: dict[MaskedText, Fillings] = {masked_text: [((), 0.0)] for masked_text in masked_texts}
+    beams: dict[MaskedText, Fillings] = {problem: [((), 0.0)] for problem in problems}
     unfinished = list(beams)
     while unfinished:
-        requests = [
-            (masked_text, *filling) for masked_text in unfinished for filling in beams[masked_text]
-        ]
-        texts = [_with_words(masked_text[0], words) for masked_text, words, _ in requests]
-        allowed_for_requests = (
-            [allowed_words[masked_text][len(words)] for masked_text, words, _ in requests]
+        requests = [(problem, *filling) for problem in unfinished for filling in beams[problem]]
+        texts = [_with_words(problem[0], words) for problem, words, _ in requests]
+        allowed = (
+            [allowed_words[problem][len(words)] for problem, words, _ in requests]
             if allowed_words
             else None
         )
-        answers = model.suggest(texts, suggestions, allowed_for_requests)
-        longer_fillings: dict[MaskedText, Fillings] = {
-            masked_text: [] for masked_text in unfinished
-        }
-        for (masked_text, words, score_sum), scored_words in zip(requests, answers, strict=True):
-            longer_fillings[masked_text] += [
-                ((*words, word), score_sum + score) for word, score in scored_words
-            ]
+        answers = model.suggest(texts, suggestions, allowed)
+        longer: dict[MaskedText, Fillings] = {problem: [] for problem in unfinished}
+        for (problem, words, total), answer in zip(requests, answers, strict=True):
+            longer[problem] += [((*words, word), total + score) for word, score in answer]
         unfinished = []
-        for masked_text, fillings in longer_fillings.items():
-            if len(beams[masked_text]) > 1:  # one answer is sorted already
+        for problem, fillings in longer.items():
+            if len(beams[problem]) > 1:  # one answer is sorted already
                 fillings.sort(key=lambda filling: (-round(filling[1], SCORE_DIGITS), filling[0]))
-            is_finished = not fillings or len(fillings[0][0]) == len(masked_text[1])
-            beams[masked_text] = fillings[: suggestions if is_finished else BEAM_WIDTH]
+            is_finished = not fillings or len(fillings[0][0]) == len(problem[1])
+            beams[problem] = fillings[: suggestions if is_finished else BEAM_WIDTH]
             if not is_finished:
-                unfinished.append(masked_text)
+                unfinished.append(problem)
     return [
-        [
-            (words, round(score_sum / len(words), SCORE_DIGITS))
-            for words, score_sum in beams[masked_text]
-        ]
-        for masked_text in masked_texts
+        [(words, round(total / len(words), SCORE_DIGITS)) for words, total in beams[problem]]
+        for problem in problems
     ]
 
 

@@ -25,10 +25,7 @@ _PRAISE_AND_BLAME = (
     ),
     (f"The acting is {MASK}, and I recommend it.", f"The acting is {MASK}, so avoid it."),
 )
-"""Pairs of masked sentences, one of praise and one of blame.
-
-A word such as *sad* fits both, *pathetic* only blame.
-"""
+"""Pairs of praise and blame: a word such as *sad* fits both, *pathetic* only blame."""
 _EXCLAMATION = f"What a {MASK} movie!"
 """A masked sentence that only words said of a film fit."""
 _MIN_LEANING = 0.35
@@ -39,13 +36,13 @@ _MIN_SENTIMENT = 0.3
 """Least score of an opinion, from 0 to 1, without its sign."""
 _SUGGESTIONS_PER_PLACE = 6
 """Words that the masked language model suggests for a place."""
-_MAX_LOG_PROBABILITY_GAP = 1.5
+_MAX_GAP = 1.5
 """The largest difference of log probability between the first suggestion and a word in use."""
 _TAGS_THAT_FORBID_REWORDING = ("JJ", "JJR", "JJS", "VBG", "VBN", "CC", "HYPH", ",", ":")
 """Tags that no other word of a sentence may have if its opinion is to be replaced."""
 _TAGS_BEFORE_SUBJECT_NOUN = ("DT", "PRP", "PRP$", "JJ")
 """Tags of words that may stand before the noun that opens a sentence."""
-_UNSUGGESTED_LOG_PROBABILITY = -20.0
+_UNSUGGESTED = -20.0
 """The log probability assumed of a word that the model does not suggest."""
 
 
@@ -102,26 +99,20 @@ def _place_of_only_opinion(
     None where another word has one of `_TAGS_THAT_FORBID_REWORDING`. If scores are given, weak
     opinion words and other adjectives are ignored.
     """
-    opinion_numbers = {n for n, t in enumerate(tokens) if lexicon.is_laden(t.text, t.tag, t.lemma)}
+    opinions = {n for n, t in enumerate(tokens) if lexicon.is_laden(t.text, t.tag, t.lemma)}
     if score_texts:
         strengths = (
-            fmean(map(abs, each)) for each in score_texts([tokens[n].text for n in opinion_numbers])
+            fmean(map(abs, each)) for each in score_texts([tokens[n].text for n in opinions])
         )
-        strong_numbers = {
-            n
-            for n, strength in zip(opinion_numbers, strengths, strict=True)
-            if strength >= _MIN_SENTIMENT
+        strong = {
+            n for n, strength in zip(opinions, strengths, strict=True) if strength >= _MIN_SENTIMENT
         }
-        opinion_numbers = strong_numbers or opinion_numbers
-    forbidden_tags = [
-        tag for tag in _TAGS_THAT_FORBID_REWORDING if not (score_texts and tag == "JJ")
-    ]
-    has_forbidden_tag = any(
-        each.tag in forbidden_tags for n, each in enumerate(tokens) if n not in opinion_numbers
-    )
-    if len(opinion_numbers) != 1 or has_forbidden_tag:
+        opinions = strong or opinions
+    forbidden = [tag for tag in _TAGS_THAT_FORBID_REWORDING if not (score_texts and tag == "JJ")]
+    is_forbidden = any(each.tag in forbidden for n, each in enumerate(tokens) if n not in opinions)
+    if len(opinions) != 1 or is_forbidden:
         return None
-    (token_number,) = opinion_numbers
+    (token_number,) = opinions
     target_label: Label = "negative" if label == "positive" else "positive"
     return Place(token_number, True, target_label) if tokens[token_number].tag == "JJ" else None
 
@@ -147,20 +138,19 @@ def evaluative_adjectives(models: KeptModels, lexicon: Lexicon) -> Mapping[Label
     exclamation_scores, *frame_scores = [
         dict(scores) for scores in models.suggest(texts, len(candidates), [candidates] * len(texts))
     ]
-    praise_minus_blame = {
+    leanings = {
         word: sum(
-            praise.get(word, _UNSUGGESTED_LOG_PROBABILITY)
-            - blame.get(word, _UNSUGGESTED_LOG_PROBABILITY)
+            praise.get(word, _UNSUGGESTED) - blame.get(word, _UNSUGGESTED)
             for praise, blame in zip(frame_scores[::2], frame_scores[1::2], strict=True)
         )
         / len(_PRAISE_AND_BLAME)
         for word in candidates
-        if exclamation_scores.get(word, _UNSUGGESTED_LOG_PROBABILITY) >= _MIN_LOG_PROBABILITY
+        if exclamation_scores.get(word, _UNSUGGESTED) >= _MIN_LOG_PROBABILITY
     }
     return {
         label: frozenset(
             word
-            for word, difference in praise_minus_blame.items()
+            for word, difference in leanings.items()
             if evaluative[word] == sign and sign * difference >= _MIN_LEANING
         )
         for label, sign in (("positive", 1), ("negative", -1))
@@ -176,40 +166,34 @@ def reworded(parsed: ParsedSentence, place: Place, word: str) -> ParsedSentence:
     text = parsed.text[: old_token.start] + word + space_after + parsed.text[end:]
     shift = len(text) - len(parsed.text)
     token = Token(word, "JJ", word.lower(), old_token.start, old_token.start + len(word))
-    following_tokens = parsed.tokens[place.token_number + place.replaces_token :]
-    shifted_tokens = (
-        replace(each, start=each.start + shift, end=each.end + shift) for each in following_tokens
-    )
+    following = parsed.tokens[place.token_number + place.replaces_token :]
+    shifted = (replace(each, start=each.start + shift, end=each.end + shift) for each in following)
     return replace(
-        parsed, text=text, tokens=(*parsed.tokens[: place.token_number], token, *shifted_tokens)
+        parsed, text=text, tokens=(*parsed.tokens[: place.token_number], token, *shifted)
     )
 
 
 def words_for(
-    sources_and_places: Sequence[tuple[Source, Place]],
+    places: Sequence[tuple[Source, Place]],
     models: KeptModels,
     words_of_label: Mapping[Label, frozenset[str]],
 ) -> list[str | None]:
     """A word for each place; None where none fits.
 
     Args:
-        sources_and_places: sentences, each with the place to reword.
+        places: sentences, each with the place to reword.
         models: suggest words and tag.
         words_of_label: the words allowed for each target label.
     """
-    masked = [reworded(source.parsed, place, MASK).text for source, place in sources_and_places]
-    allowed_words = [words_of_label[place.target_label] for _, place in sources_and_places]
+    masked = [reworded(source.parsed, place, MASK).text for source, place in places]
+    allowed_words = [words_of_label[place.target_label] for _, place in places]
     proposed = models.suggest(masked, _SUGGESTIONS_PER_PLACE, allowed_words)
     trials: list[tuple[int, str, ParsedSentence]] = []
-    for place_number, ((source, place), suggested) in enumerate(
-        zip(sources_and_places, proposed, strict=True)
-    ):
+    for place_number, ((source, place), suggested) in enumerate(zip(places, proposed, strict=True)):
         tokens = source.parsed.tokens
         previous_word = tokens[place.token_number - 1].text.lower() if place.token_number else ""
         lemmas = {each.lemma.lower() for each in tokens}
-        likely = [
-            word for word, score in suggested if score >= suggested[0][1] - _MAX_LOG_PROBABILITY_GAP
-        ]
+        likely = [word for word, score in suggested if score >= suggested[0][1] - _MAX_GAP]
         for word in sorted(likely, key=lambda word: shuffle_key(0, "word", source.text, word)):
             if not clashes(previous_word, word) and word not in lemmas:
                 trials.append((place_number, word, reworded(source.parsed, place, word)))
@@ -218,7 +202,7 @@ def words_for(
     for (place_number, word, parsed), tokens in zip(trials, tokens_of_trials, strict=True):
         if [each.tag for each in tokens] == [each.tag for each in parsed.tokens]:
             word_of_place.setdefault(place_number, word)
-    return [word_of_place.get(place_number) for place_number in range(len(sources_and_places))]
+    return [word_of_place.get(place_number) for place_number in range(len(places))]
 
 
 def reword_expansion(expansion: Expansion, place: Place, word: str) -> Expansion | None:
@@ -226,32 +210,30 @@ def reword_expansion(expansion: Expansion, place: Place, word: str) -> Expansion
 
     The place is given in the sentence without the insertions of the expansion.
     """
-    extension, extended_sentence = expansion.extension, expansion.extension.parsed
-    if extended_sentence is None:
+    extension, extended = expansion.extension, expansion.extension.parsed
+    if extended is None:
         return None
-    original_token_numbers = [
+    original_numbers = [
         n
-        for n, token in enumerate(extended_sentence.tokens)
+        for n, token in enumerate(extended.tokens)
         if not any(each.start <= token.start < each.end for each in extension.inserted)
     ]
     # In front of a noun, an opinion comes before other adjectives: "the bad Swedish movie".
     token_number = (
-        original_token_numbers[place.token_number]
+        original_numbers[place.token_number]
         if place.replaces_token
-        else original_token_numbers[place.token_number - 1] + 1
+        else original_numbers[place.token_number - 1] + 1
     )
-    if token_number and clashes(extended_sentence.tokens[token_number - 1].text.lower(), word):
+    if token_number and clashes(extended.tokens[token_number - 1].text.lower(), word):
         return None
-    reworded_sentence = reworded(extended_sentence, replace(place, token_number=token_number), word)
-    offset = extended_sentence.tokens[token_number].start
-    shift = len(reworded_sentence.text) - len(extended_sentence.text)
+    changed = reworded(extended, replace(place, token_number=token_number), word)
+    offset = extended.tokens[token_number].start
+    shift = len(changed.text) - len(extended.text)
     inserted = tuple(
         replace(each, start=each.start + shift, end=each.end + shift)
         if each.start >= offset
         else each
         for each in extension.inserted
     )
-    reworded_extension = replace(
-        extension, text=reworded_sentence.text, inserted=inserted, parsed=reworded_sentence
-    )
-    return replace(expansion, extension=reworded_extension)
+    longer = replace(extension, text=changed.text, inserted=inserted, parsed=changed)
+    return replace(expansion, extension=longer)

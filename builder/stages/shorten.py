@@ -14,12 +14,7 @@ from itertools import combinations, pairwise
 
 from s2lct.builder.kept_models import KeptModels
 from s2lct.builder.language.fluency import DEGREE_WORDS, clashes
-from s2lct.builder.language.grammar import (
-    Node,
-    ReferenceGrammar,
-    connectives,
-    shipped_attachments,
-)
+from s2lct.builder.language.grammar import Node, ReferenceGrammar, connectives, shipped_attachments
 from s2lct.builder.language.lexicon import POSTDETERMINERS, Lexicon
 from s2lct.builder.language.reach import pronoun_has_referent
 from s2lct.builder.language.tags import WORD_TAGS
@@ -68,7 +63,7 @@ _QUOTES_AND_PARENTHESES = frozenset("\"“”'()")
 """Characters in and beside which nothing is removed."""
 _CONJUNCTION_LENGTH = 3
 """The number of children of a conjunction: conjunct, conjunction word, conjunct."""
-MAX_ATTACHMENT_SHARE_OF_MODIFIER = 0.15
+MAX_MODIFIER_SHARE = 0.15
 """If a head occurs with a phrase more often than this, the phrase is a complement and stays."""
 MIN_REMAINING_TOKENS = 4
 """The number of tokens of the shortest shortened sentence."""
@@ -84,22 +79,22 @@ def shorten(sources: Sequence[Source], models: KeptModels, rules: BuildRules) ->
     for source in {source.text: source for source in sources}.values():
         if sentence_id(source.text) in rules.worth_processing:
             texts_and_forms += [(source.text, form) for form in _shorter_forms(source, rules)]
-    parsed_forms = models.parsed([form.text for _, form in texts_and_forms])
-    complete_forms = [
+    parsed = models.parsed([form.text for _, form in texts_and_forms])
+    complete = [
         (text, replace(form, parsed=sentence))
-        for (text, form), sentence in zip(texts_and_forms, parsed_forms, strict=True)
+        for (text, form), sentence in zip(texts_and_forms, parsed, strict=True)
         if sentence is not None and is_complete_sentence(sentence)
     ]
     if rules.soundness != "ignored":
-        sound_forms = sound_sources([form for _, form in complete_forms])
-        complete_forms = [(text, form) for text, form in complete_forms if form in sound_forms]
+        sound = sound_sources([form for _, form in complete])
+        complete = [(text, form) for text, form in complete if form in sound]
     forms_of_text: dict[str, list[Source]] = {source.text: [] for source in sources}
-    for text, form in complete_forms:
+    for text, form in complete:
         forms_of_text[text].append(form)
     return [
         # The forms may stem from another sentence with the same text.
         [replace(form, sentence=source.sentence) for form in forms_of_text[source.text]]
-        + [source] * rules.may_stand(sentence_id(source.text), source.sentence.label)
+        + [source] * rules.is_allowed_in_cases(sentence_id(source.text), source.sentence.label)
         for source in sources
     ]
 
@@ -115,7 +110,7 @@ def _shorter_forms(source: Source, rules: BuildRules) -> list[Source]:
     )
     label = source.sentence.label
     usable_texts = [
-        text for text in extensions_of_text if rules.may_stand(sentence_id(text), label)
+        text for text in extensions_of_text if rules.is_allowed_in_cases(sentence_id(text), label)
     ]
     return [
         Source(source.sentence, replace(source.parsed, text=text), extensions_of_text[text])
@@ -133,7 +128,7 @@ class Reduction:
         label: the phrase label or tag of the removed part.
         start_token, end_token: token numbers in the author's sentence, end exclusive.
         node: the node that held the part.
-        child_number: the number of the part among the node's children.
+        index: the number of the part among the node's children.
         production: ``seed_rhs`` is the production without the part, ``reference_rhs`` with it.
     """
 
@@ -143,7 +138,7 @@ class Reduction:
     start_token: int
     end_token: int
     node: Node
-    child_number: int
+    index: int
     production: Production
 
 
@@ -162,28 +157,26 @@ def reductions(
         grammar: the reference grammar.
         lexicon: decides which words are neutral.
         attachment_shares: for each head and opening word, the share of the head's occurrences that
-            have such a phrase. A phrase above `MAX_ATTACHMENT_SHARE_OF_MODIFIER` is a complement
+            have such a phrase. A phrase above `MAX_MODIFIER_SHARE` is a complement
             and stays.
         keeps_complements: whether everything stays that a verb or noun may need.
     """
 
-    def is_neutral(removed_tokens: Sequence[Token]) -> bool:
-        return all(
-            lexicon.keeps_label(token.text, token.tag, token.lemma) for token in removed_tokens
-        )
+    def is_neutral(removed: Sequence[Token]) -> bool:
+        return all(lexicon.keeps_label(token.text, token.tag, token.lemma) for token in removed)
 
     reduction_of_text: dict[str, Reduction] = {}
     for node in sentence.tree.nodes():
-        for child_number, child in enumerate(node.children):
+        for index, child in enumerate(node.children):
             if child.label not in _MODIFIER_LABELS.get(node.label, frozenset()):
                 continue
-            if _must_stay(sentence.tokens, node, child_number, attachment_shares):
+            if _must_stay(sentence.tokens, node, index, attachment_shares):
                 continue
-            if keeps_complements and _is_needed(sentence.tokens, node, child_number):
+            if keeps_complements and _is_needed(sentence.tokens, node, index):
                 continue
             if not is_neutral(sentence.tokens[child.start : child.end]):
                 continue
-            reduction = _without_child(sentence, node, child_number, grammar)
+            reduction = _without_child(sentence, node, index, grammar)
             if reduction is not None:
                 reduction_of_text.setdefault(reduction.text, reduction)
         reduction = _without_conjunct(sentence, node, grammar, is_neutral)
@@ -213,17 +206,17 @@ def _without_conjunct(
     if node.start and sentence.tokens[node.start - 1].text.lower() in ("between", "both"):
         return None
     first_removed = node.children[-2 - has_comma]
-    removed_tokens = sentence.tokens[first_removed.start : node.end]
+    removed = sentence.tokens[first_removed.start : node.end]
     if sentence.tokens[node.children[-2].start].text.lower() not in ("and", "or"):
         return None
-    if not is_neutral(removed_tokens):
+    if not is_neutral(removed):
         return None
-    remaining_labels = labels[: -2 - has_comma]
-    is_adjoined = remaining_labels == (node.label,) and grammar.counts.get((node.label, labels))
-    if not (is_adjoined or grammar.counts.get((node.label, remaining_labels))):
+    remaining = labels[: -2 - has_comma]
+    adjoined = remaining == (node.label,) and grammar.counts.get((node.label, labels))
+    if not (adjoined or grammar.counts.get((node.label, remaining))):
         return None
     return _without_tokens(
-        sentence, node, len(labels) - 1, first_removed.start, node.end, remaining_labels, grammar
+        sentence, node, len(labels) - 1, first_removed.start, node.end, remaining, grammar
     )
 
 
@@ -231,43 +224,38 @@ def _is_subject(tree: Node, noun_phrase: Node) -> bool:
     """Whether a verb phrase follows a noun phrase and would have to agree with its remainder."""
     return noun_phrase.label == "NP" and any(
         (child.start, child.end) == (noun_phrase.start, noun_phrase.end)
-        and any(sibling.label == "VP" for sibling in node.children[child_number + 1 :])
+        and any(sibling.label == "VP" for sibling in node.children[index + 1 :])
         for node in tree.nodes()
-        for child_number, child in enumerate(node.children)
+        for index, child in enumerate(node.children)
     )
 
 
 def _must_stay(
-    tokens: Sequence[Token],
-    node: Node,
-    child_number: int,
-    attachment_shares: Mapping[Attachment, float],
+    tokens: Sequence[Token], node: Node, index: int, attachment_shares: Mapping[Attachment, float]
 ) -> bool:
     """Whether a child must stay: a head, a complement, part of a name, or a word such as *only*."""
-    child = node.children[child_number]
-    children_before = node.children[:child_number]
-    children_after = node.children[child_number + 1 :]
+    child = node.children[index]
+    before = node.children[:index]
+    after = node.children[index + 1 :]
     first_word = tokens[child.start].text.lower()
     if node.label == "NP":
         if child.is_word or child.label == "ADJP":
             # A modifier stands before the head: a word of a name, or the head itself, stays.
-            nouns_after = [c for c in children_after if c.is_word and c.label.startswith("NN")]
-            if not nouns_after or children_after[0].label in _PROPER_NOUN_TAGS | {"POS", "HYPH"}:
+            nouns_after = [c for c in after if c.is_word and c.label.startswith("NN")]
+            if not nouns_after or after[0].label in _PROPER_NOUN_TAGS | {"POS", "HYPH"}:
                 return True
-            if children_before and children_before[-1].label in _PROPER_NOUN_TAGS | {"HYPH"}:
+            if before and before[-1].label in _PROPER_NOUN_TAGS | {"HYPH"}:
                 return True
             return first_word in ("such", "other", "own", "same", "only", "first", "last")
-        if not any(c.label in ("NP", "NN", "NNS", "NNP") for c in children_before):
+        if not any(c.label in ("NP", "NN", "NNS", "NNP") for c in before):
             return True
-        if child.label == "NP" and (not children_before or children_before[-1].label != ","):
+        if child.label == "NP" and (not before or before[-1].label != ","):
             return True
-    if node.label == "VP" and not any(
-        c.label in _PREDICATE_LABELS for c in (*children_before, *children_after)
-    ):
-        verb = next((tokens[c.start] for c in children_before if c.is_word), None)
+    if node.label == "VP" and not any(c.label in _PREDICATE_LABELS for c in (*before, *after)):
+        verb = next((tokens[c.start] for c in before if c.is_word), None)
         if verb is None or verb.lemma in ("be", "'s", "become", "seem", "feel", "look", "sound"):
             return True
-    if node.label in ("ADJP", "ADVP") and not (children_before or children_after):
+    if node.label in ("ADJP", "ADVP") and not (before or after):
         return True
     if child.label == "SBAR" and first_word not in _ADJUNCT_CLAUSE_OPENERS:
         return True
@@ -276,47 +264,43 @@ def _must_stay(
     if tokens[child.start].tag == "RP" or (child.label == "PP" and child.end - child.start == 1):
         return True
     if child.label in ("PP", "SBAR", "VP"):
-        head = head_of(tokens, node, child_number)
+        head = head_of(tokens, node, index)
         if first_word == "of" or head is None:
             return first_word == "of" or child.start > 0
-        return attachment_shares.get((head, first_word), 0.0) > MAX_ATTACHMENT_SHARE_OF_MODIFIER
+        return attachment_shares.get((head, first_word), 0.0) > MAX_MODIFIER_SHARE
     return False
 
 
-def _is_needed(tokens: Sequence[Token], node: Node, child_number: int) -> bool:
+def _is_needed(tokens: Sequence[Token], node: Node, index: int) -> bool:
     """Whether the sentence might be incomplete without a child.
 
     It might be for the child directly after a verb, a noun before a noun, an adverb before an
     adjective, and the clause of a degree word: *so … that*.
     """
-    child, labels = node.children[child_number], node.child_labels
+    child, labels = node.children[index], node.child_labels
     if node.label == "VP":
         is_before = child.label in ("ADVP", "RB") and not _LABELS_AFTER_VERB_GROUP.issuperset(
-            labels[child_number + 1 :][:1]
+            labels[index + 1 :][:1]
         )
-        return not is_before and _PREDICATE_LABELS.isdisjoint({*labels[:child_number]} - {"ADVP"})
+        return not is_before and _PREDICATE_LABELS.isdisjoint({*labels[:index]} - {"ADVP"})
     first_word = tokens[child.start].text.lower()
-    surrounding_texts = {token.text for token in tokens[max(child.start - 1, 0) : child.end + 1]}
+    around = {token.text for token in tokens[max(child.start - 1, 0) : child.end + 1]}
     return (
-        (child.is_word and WORD_TAGS.isdisjoint(labels[child_number + 1 :]))
+        (child.is_word and WORD_TAGS.isdisjoint(labels[index + 1 :]))
         or child.label == "NN"
-        or (
-            child.is_word
-            and child_number > 0
-            and tokens[child.start - 1].tag in ("RB", "RBR", "RBS")
-        )
+        or (child.is_word and index > 0 and tokens[child.start - 1].tag in ("RB", "RBR", "RBS"))
         or first_word in DEGREE_WORDS
         or (node.label == "NP" and first_word in POSTDETERMINERS)
-        or not _QUOTES_AND_PARENTHESES.isdisjoint(surrounding_texts)
+        or not _QUOTES_AND_PARENTHESES.isdisjoint(around)
     )
 
 
-def head_of(tokens: Sequence[Token], node: Node, child_number: int) -> str | None:
+def head_of(tokens: Sequence[Token], node: Node, index: int) -> str | None:
     """The lemma of the head that a child modifies; None if the tree shows none."""
-    if node.label == "NP" and (node.children[child_number].is_word or child_number == 0):
+    if node.label == "NP" and (node.children[index].is_word or index == 0):
         nouns = [c for c in node.children if c.is_word and c.label.startswith("NN")]
         return tokens[nouns[-1].start].lemma.lower() if nouns else None
-    return head_before(tokens, node.children[:child_number])
+    return head_before(tokens, node.children[:index])
 
 
 def head_before(tokens: Sequence[Token], children: Sequence[Node]) -> str | None:
@@ -331,38 +315,34 @@ def head_before(tokens: Sequence[Token], children: Sequence[Node]) -> str | None
 
 
 def _without_child(
-    sentence: ParsedSentence, node: Node, child_number: int, grammar: ReferenceGrammar
+    sentence: ParsedSentence, node: Node, index: int, grammar: ReferenceGrammar
 ) -> Reduction | None:
     """The sentence without a child of a node; None where the grammar or the text forbids it."""
     labels = node.child_labels
-    start_child, end_child = child_number, child_number + 1
-    if child_number > 0 and labels[child_number - 1] == ",":
+    start_child, end_child = index, index + 1
+    if index > 0 and labels[index - 1] == ",":
         is_closed = end_child == len(labels) or labels[end_child] in (",", ".")
         if not is_closed:
             return None
         start_child -= 1
         end_child += end_child < len(labels) and labels[end_child] == ","
-    elif node.children[child_number].start == 0:
+    elif node.children[index].start == 0:
         end_child += labels[end_child : end_child + 1] == (",",)
-    remaining_labels = labels[:start_child] + labels[end_child:]
-    is_adjoined = remaining_labels == (node.label,) and grammar.counts.get((node.label, labels))
-    if not remaining_labels or not (
-        is_adjoined or grammar.counts.get((node.label, remaining_labels))
-    ):
+    remaining = labels[:start_child] + labels[end_child:]
+    adjoined = remaining == (node.label,) and grammar.counts.get((node.label, labels))
+    if not remaining or not (adjoined or grammar.counts.get((node.label, remaining))):
         return None
     start_token, end_token = node.children[start_child].start, node.children[end_child - 1].end
-    return _without_tokens(
-        sentence, node, child_number, start_token, end_token, remaining_labels, grammar
-    )
+    return _without_tokens(sentence, node, index, start_token, end_token, remaining, grammar)
 
 
 def _without_tokens(
     sentence: ParsedSentence,
     node: Node,
-    child_number: int,
+    index: int,
     start_token: int,
     end_token: int,
-    remaining_labels: tuple[str, ...],
+    remaining: tuple[str, ...],
     grammar: ReferenceGrammar,
 ) -> Reduction | None:
     """The sentence without the tokens from ``start_token`` up to ``end_token``, exclusive.
@@ -379,29 +359,25 @@ def _without_tokens(
     text = without(sentence.text, [(start_offset, end_offset)])
     removed = sentence.text[start_offset:end_offset]
     if not start_token and not _can_start_sentence(
-        sentence, node.label, remaining_labels, end_token, text
+        sentence, node.label, remaining, end_token, text
     ):
         return None
     production = Production(
-        node.label, remaining_labels, labels, round(grammar.probability(node.label, labels), 8)
+        node.label, remaining, labels, round(grammar.probability(node.label, labels), 8)
     )
-    label = node.children[child_number].label
-    return Reduction(text, removed, label, start_token, end_token, node, child_number, production)
+    label = node.children[index].label
+    return Reduction(text, removed, label, start_token, end_token, node, index, production)
 
 
 def _can_start_sentence(
-    sentence: ParsedSentence,
-    node_label: str,
-    remaining_labels: Sequence[str],
-    end_token: int,
-    text: str,
+    sentence: ParsedSentence, node_label: str, remaining: Sequence[str], end_token: int, text: str
 ) -> bool:
     """Whether a sentence is complete after its opening words are removed.
 
     The remainder must begin with a subject or a clause, and no *it* may refer to the removed words.
     """
     remaining_sentence = ParsedSentence(text, sentence.tokens[end_token:], "")
-    is_clause = node_label == "S" and remaining_labels[0] in ("NP", "S")
+    is_clause = node_label == "S" and remaining[0] in ("NP", "S")
     return is_clause and pronoun_has_referent(text, remaining_sentence) >= pronoun_has_referent(
         text, sentence
     )
@@ -438,13 +414,8 @@ def shorter_forms_with_extensions(
             ):
                 continue
             text = _without_parts(sentence, removed_parts)
-            one_part_extensions = [
-                _attested_extension(sentence, part_number, removed_parts)
-                for part_number in range(part_count)
-            ]
-            extensions_of_text.setdefault(
-                text, (*one_part_extensions, *pairs_of_extensions(text, one_part_extensions))
-            )
+            one_part = [_attested_extension(sentence, n, removed_parts) for n in range(part_count)]
+            extensions_of_text.setdefault(text, (*one_part, *pairs_of_extensions(text, one_part)))
     return extensions_of_text
 
 
@@ -458,14 +429,14 @@ def pairs_of_extensions(text: str, extensions: Sequence[Extension]) -> list[Exte
         text: the sentence.
         extensions: extensions of it.
     """
-    one_part_extensions = [
+    one_part = [
         (_insertion(text, extension), extension)
         for extension in extensions
         if len(extension.inserted) == 1
     ]
     pair_of_text: dict[str, Extension] = {}
-    for (first_offset, first_text), first in one_part_extensions:
-        for (second_offset, second_text), second in one_part_extensions:
+    for (first_offset, first_text), first in one_part:
+        for (second_offset, second_text), second in one_part:
             if first_offset >= second_offset:
                 continue
             # A phrase that opens the first extension has already taken over the capital.
@@ -506,10 +477,7 @@ _ORIGINS_BY_ATTESTATION: Sequence[Origin] = ("masked", "phrase", "attested")
 
 
 def _insertion(text: str, extension: Extension) -> tuple[int, str]:
-    """The offset at which an extension differs from its sentence, and the text inserted there.
-
-    The text includes its spaces.
-    """
+    """The offset at which an extension departs from its sentence, and the inserted text."""
     added_length = len(extension.text) - len(text)
     offset = next(
         (n for n, (a, b) in enumerate(zip(text, extension.text, strict=False)) if a != b), len(text)
@@ -527,19 +495,14 @@ def _without_parts(
 
 
 def _attested_extension(
-    sentence: ParsedSentence, restored_number: int, parts: Sequence[Reduction]
+    sentence: ParsedSentence, restored: int, parts: Sequence[Reduction]
 ) -> Extension:
-    """The extension that restores one of the removed parts, by its number.
-
-    The other parts stay removed. The origin is `attested`.
-    """
-    restored_part = parts[restored_number]
-    removed_parts = [part for n, part in enumerate(parts) if n != restored_number]
+    """The attested extension that restores one of the removed parts, by its number."""
+    restored_part = parts[restored]
+    removed_parts = [part for n, part in enumerate(parts) if n != restored]
     text = _without_parts(sentence, removed_parts)
     start = len(
-        _without_parts(
-            sentence, parts[:restored_number], sentence.tokens[restored_part.start_token].start
-        )
+        _without_parts(sentence, parts[:restored], sentence.tokens[restored_part.start_token].start)
     )
     inserted = InsertedWord(
         restored_part.removed, restored_part.label, start, start + len(restored_part.removed)
