@@ -1,4 +1,4 @@
-"""What the scripts share: their options, random choices of cases, and Markdown tables."""
+"""Shared code of the scripts: options, random choices of cases, and Markdown tables."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda …")]
 
 METRICS = ("cover", "mncover")
 HELD_OUT_SHARE = 10
-"""One text in ten tests masks that are learned from the others."""
+"""One text in this many is held out to test the masks that are learned from the others."""
 Cell = str | int | float | None
 T = TypeVar("T")
 
 
 def run(main: Callable[..., None]) -> None:
-    """Run a script's function on its command line; mistakes of the user end in one message."""
+    """Run a script's ``main`` with the command line's options; a user error is one message."""
 
     @wraps(main)
     def command(**options: Any) -> None:
@@ -81,57 +81,65 @@ def print_table(
 ) -> None:
     """Print a Markdown table with its title above and paragraphs of notes below.
 
-    None leaves a cell empty; decimal numbers have so many digits behind the point.
+    A cell of None is empty; decimal numbers have ``digits`` digits after the point.
     """
 
-    def shown(cell: Cell) -> str:
+    def cell_text(cell: Cell) -> str:
         if isinstance(cell, float):
             return f"{cell:.{digits}f}"
         return f"{cell:,}" if isinstance(cell, int) else (cell or "").replace("|", "\\|")
 
-    texts = {number for row in rows for number, cell in enumerate(row) if isinstance(cell, str)}
-    alignment = ["---" if number in texts else "--:" for number in range(len(columns))]
-    lines = [columns, alignment, *([shown(cell) for cell in row] for row in rows)]
+    text_columns = {
+        column for row in rows for column, cell in enumerate(row) if isinstance(cell, str)
+    }
+    alignment = ["---" if column in text_columns else "--:" for column in range(len(columns))]
+    lines = [columns, alignment, *([cell_text(cell) for cell in row] for row in rows)]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     print("\n\n".join([f"**{title}**", table, *notes]) + "\n")
 
 
 def percent(failed: Sequence[bool]) -> float | None:
-    """The share of failures in percent; None of no cases."""
+    """The failure rate in percent; None if there are no cases."""
     return 100 * sum(failed) / len(failed) if failed else None
 
 
 def cached(
-    model_fingerprint: str, script: str, inputs: Any, kind: type[T], compute: Callable[[], T]
+    model_fingerprint: str,
+    script: str,
+    inputs: Any,
+    result_type: type[T],
+    compute: Callable[[], T],
 ) -> T:
-    """What a script computes of a model, looked up where an earlier run computed it.
+    """Return the result of ``compute``, from the cache if an earlier run of the script stored it.
 
-    It depends on the model, the script (its ``__file__``) and the inputs (JSON), and has a type.
+    The result depends on the model, the script (its ``__file__``) and the inputs (JSON values).
     """
     code = [Path(file).read_text(encoding="utf-8") for file in (__file__, script)]
-    return cached_result(model_fingerprint, [code, inputs], TypeAdapter(kind), compute)
+    return cached_result(model_fingerprint, [code, inputs], TypeAdapter(result_type), compute)
 
 
-def random_families(suite: SuiteCases, limit: int | None, seed: int) -> SuiteCases:
-    """At most ``limit`` cases of each capability: random seeds, each with its expansions."""
+def random_families(suite: SuiteCases, limit: int | None, random_seed: int) -> SuiteCases:
+    """At most ``limit`` cases of each capability, from random seeds, each with its expansions."""
     if limit is None:
         return suite
     families: dict[str, dict[str, list[Case]]] = {}
     for case in sorted(suite.cases, key=lambda case: case.kind != "seed"):
         families.setdefault(case.capability, {}).setdefault(case.seed_id, []).append(case)
     ids: set[str] = set()
-    for by_seed in families.values():
-        order = sorted(by_seed, key=lambda seed_id: shuffle_key(seed, "reproduced", seed_id))
-        ids.update([case.id for seed_id in order for case in by_seed[seed_id]][:limit])
+    for cases_of_seed in families.values():
+        seed_ids = sorted(
+            cases_of_seed, key=lambda seed_id: shuffle_key(random_seed, "reproduced", seed_id)
+        )
+        ids.update([case.id for seed_id in seed_ids for case in cases_of_seed[seed_id]][:limit])
     return suite.with_contrasts_of(ids)
 
 
 def checklist_suite(
-    paths: Iterable[Path], capabilities: Iterable[str], limit: int | None, seed: int
+    paths: Iterable[Path], capabilities: Iterable[str], limit: int | None, random_seed: int
 ) -> SuiteCases:
-    """CheckList's cases as a suite: of each capability the test that it was modelled on.
+    """CheckList's cases as a suite: each capability has the cases of the test it was modelled on.
 
-    Capabilities without such a test have no cases; each case is a family of its own.
+    A capability without such a test has no cases. Each case is a family of its own.
     """
     checklist = [case for path in paths for case in read_checklist(path)]
     cases: list[Case] = []
@@ -139,27 +147,30 @@ def checklist_suite(
         test_cases = comparable_cases(checklist, capability)
         if test_cases is checklist:  # no test is named, or the files do not have it
             continue
-        rows = []
+        capability_cases = []
         for number, case in enumerate(test_cases):
             id = content_id("checklist", case.test, str(number), case.text)
             passes = frozenset(map(LABELS.index, case.passes))
-            rows.append(Case(id, capability, "seed", id, case.text, passes, label=max(passes)))
-        rows.sort(key=lambda case: shuffle_key(seed, "reproduced", case.id))
-        cases += rows[:limit]
+            capability_cases.append(
+                Case(id, capability, "seed", id, case.text, passes, label=max(passes))
+            )
+        capability_cases.sort(key=lambda case: shuffle_key(random_seed, "reproduced", case.id))
+        cases += capability_cases[:limit]
     fingerprint = fingerprint_of([[case.id, case.text, case.label] for case in cases])
     return SuiteCases("CheckList", "", fingerprint, tuple(cases))
 
 
 @dataclass(frozen=True)
 class MeasuredModel:
-    """A model whose coverage is measured, for MNCOVER's tables.
+    """A model with its reference texts and coverage criteria, for MNCOVER's tables.
 
     Attributes:
         encoder: the model.
         reference: the texts that neurons' ranges come from, and held-out texts by name.
-        criteria: COVER and MNCOVER with nothing covered, by name.
-        inputs: what figures depend on besides the model and the measured texts, as JSON.
-        notes: how coverage is counted and where the masks come from.
+        criteria: COVER and MNCOVER with no flag set, by name.
+        inputs: everything, as JSON values, that figures depend on besides the model and the
+            measured texts.
+        notes: paragraphs on the counting of coverage and the origin of the masks.
     """
 
     encoder: EncoderModel
@@ -169,23 +180,34 @@ class MeasuredModel:
     notes: tuple[str, ...]
 
     @cached_property
-    def trained(self) -> dict[str, Criterion]:
-        """The criteria with what the reference texts cover."""
+    def criteria_after_training_set(self) -> dict[str, Criterion]:
+        """The criteria with the flags that the reference texts set."""
         return cover_texts(self.criteria, self.encoder, self.reference.texts, "training set")
 
 
 def measured_model(
-    name: str, reference: str, limit: int | None, masks_file: Path | None, seed: int, device: str
+    name: str,
+    reference: str,
+    limit: int | None,
+    masks_file: Path | None,
+    random_seed: int,
+    device: str,
 ) -> MeasuredModel:
-    """A model by name, its reference corpus, and masks that are read or learned in one epoch."""
+    """Load a model, its reference corpus and masks; without a file, learn masks in one epoch."""
     encoder = load_encoder(name, device=device)
-    texts = read_reference(reference, limit, seed)
+    reference_texts = read_reference(reference, limit, random_seed)
     if masks_file is not None:
         masks, origin = Masks.load(masks_file, encoder), f"read from {masks_file.name}"
     else:
-        shuffled = shuffled_texts(texts.texts, seed)
-        tests = max(1, len(shuffled) // HELD_OUT_SHARE)
-        masks = learn_masks(encoder, shuffled[tests:], shuffled[:tests], epochs=1, random_seed=seed)
+        shuffled = shuffled_texts(reference_texts.texts, random_seed)
+        n_held_out = max(1, len(shuffled) // HELD_OUT_SHARE)
+        masks = learn_masks(
+            encoder,
+            shuffled[n_held_out:],
+            shuffled[:n_held_out],
+            epochs=1,
+            random_seed=random_seed,
+        )
         origin = "learned in one epoch, everything else as in the paper"
     if masks.words.sum() >= masks.about.get("words_seen", len(masks.words)):
         origin += "; they keep every word that they were learned from"
@@ -194,12 +216,12 @@ def measured_model(
         "neurons of 128 places in the denominator, ten sections, λ = 1.",
         f"Masks of {name}: {origin}.",
     )
-    criteria = build_criteria(METRICS, encoder, texts.texts, masks=masks)
+    criteria = build_criteria(METRICS, encoder, reference_texts.texts, masks=masks)
     digest = sha256(masks.words.tobytes() + masks.pairs.tobytes()).hexdigest()
-    inputs = [str(encoder.device), texts.texts, digest]
-    return MeasuredModel(encoder, texts, criteria, inputs, notes)
+    inputs = [str(encoder.device), reference_texts.texts, digest]
+    return MeasuredModel(encoder, reference_texts, criteria, inputs, notes)
 
 
-def shuffled_texts(texts: Sequence[ModelInput], seed: int) -> list[ModelInput]:
-    """Texts in a random order that does not depend on the order given."""
-    return sorted(texts, key=lambda text: text_key(seed, "masks", text))
+def shuffled_texts(texts: Sequence[ModelInput], random_seed: int) -> list[ModelInput]:
+    """Texts in a random order that does not depend on their original order."""
+    return sorted(texts, key=lambda text: text_key(random_seed, "masks", text))

@@ -1,8 +1,8 @@
-"""Figure 4 of MNCOVER: how many texts are dropped if they must raise coverage by a threshold.
+"""Figure 4 of MNCOVER: the share of texts that raise coverage by less than a threshold.
 
-Training sentences go through each transformation of experiment 4. The paper's unit cannot be
-coverage itself, of which no text can add 0.1 and few 0.001; so growth is taken both ways: as
-coverage, and as a share of what is covered already.
+Training sentences go through each transformation of experiment 4. The paper's unit of growth cannot
+be coverage itself: no text can add 0.1 to coverage, and few add 0.001. So growth is measured in two
+units: as coverage, and as a share of the coverage reached before.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from s2lct.identity import rng_for
 PRINTED = {0.0: 28.83, 0.0001: 54.06, 0.001: 71.48, 0.01: 88.67, 0.1: 97.17}
 UNITS = ("coverage", "share")
 FILTERS = tuple(product(UNITS, PRINTED))
-"""What a text has to add, by unit: coverage, or a share of what is covered already."""
+"""Pairs of a unit and the least growth in that unit for which a text is not dropped."""
 COLUMNS = (
     "threshold",
     *(f"{unit}: {figure}" for unit in UNITS for figure in ("fewer texts", "coverage left")),
@@ -47,7 +47,7 @@ def main(
         sentences = measured.reference.texts[:limit]
         reductions: list[list[tuple[float, float]]] = []
         for transformation in TRANSFORMATIONS:
-            texts = transformed(transformation, sentences, seed)
+            texts = transformed_texts(transformation, sentences, seed)
             if texts:
                 activations = encoder.activations(texts, transformation)
                 reductions.append(
@@ -61,8 +61,8 @@ def main(
                 )
         means = 100 * np.mean(reductions, axis=0).reshape(len(UNITS), len(PRINTED), 2)
         rows: list[list[common.Cell]] = [
-            [f"{threshold:g}", *means[:, number].ravel().tolist(), printed]
-            for number, (threshold, printed) in enumerate(PRINTED.items())
+            [f"{threshold:g}", *means[:, index].ravel().tolist(), printed]
+            for index, (threshold, printed) in enumerate(PRINTED.items())
         ]
         notes = [
             "A text is dropped if it adds less than the threshold, as coverage, or as a share of "
@@ -75,40 +75,45 @@ def main(
         common.print_table(title, COLUMNS, rows, notes, digits=2)
 
 
-def transformed(transformation: str, texts: Iterable[ModelInput], seed: int) -> list[str]:
-    """What a transformation makes of texts, without those that it leaves as they are."""
-    changed: dict[str, None] = {}
+def transformed_texts(
+    transformation: str, texts: Iterable[ModelInput], random_seed: int
+) -> list[str]:
+    """The distinct results of a transformation of texts, without texts that it leaves unchanged."""
+    changed_texts: dict[str, None] = {}
     for text in texts:
         if not isinstance(text, str):
             raise AnalysisError(
                 "transformations change single texts, and the reference holds pairs",
                 hint="pass a --reference of single texts",
             )
-        new = TRANSFORMATIONS[transformation](text, rng_for(seed, "growth", transformation, text))
+        new = TRANSFORMATIONS[transformation](
+            text, rng_for(random_seed, "growth", transformation, text)
+        )
         if new is not None and new != text:
-            changed[new] = None
-    return list(changed)
+            changed_texts[new] = None
+    return list(changed_texts)
 
 
 def reductions_of(criterion: Criterion, flags: Iterable[Integers]) -> list[tuple[float, float]]:
     """The share of texts that each of `FILTERS` drops, and the share of coverage that it leaves.
 
-    Texts come in their order, by the flags that they set; coverage starts empty.
+    Texts are given by the flags that they set, and are tried in order; coverage starts empty.
     """
-    whole, texts = criterion.copy(), 0
+    unfiltered, n_texts = criterion.copy(), 0
     states = [criterion.copy() for _ in FILTERS]
-    reached, kept = [0.0] * len(FILTERS), [0] * len(FILTERS)
+    reached, n_kept = [0.0] * len(FILTERS), [0] * len(FILTERS)
     for text_flags in flags:
-        whole.add(text_flags)
-        texts += 1
-        for number, (unit, threshold) in enumerate(FILTERS):
-            growth = states[number].growth(text_flags)
-            if growth > 0 and growth >= threshold * (reached[number] if unit == "share" else 1):
-                states[number].add(text_flags)
-                reached[number] += growth
-                kept[number] += 1
+        unfiltered.add(text_flags)
+        n_texts += 1
+        for index, (unit, threshold) in enumerate(FILTERS):
+            growth = states[index].growth(text_flags)
+            if growth > 0 and growth >= threshold * (reached[index] if unit == "share" else 1):
+                states[index].add(text_flags)
+                reached[index] += growth
+                n_kept[index] += 1
     return [
-        (1 - count / texts, left / whole.value) for count, left in zip(kept, reached, strict=True)
+        (1 - count / n_texts, coverage / unfiltered.value)
+        for count, coverage in zip(n_kept, reached, strict=True)
     ]
 
 

@@ -1,9 +1,10 @@
 """Tables 1 and 6 of MNCOVER: do cases that raise coverage fail more often than others?
 
-The cases of a test are tried in their order, from what the training set covers on. The increments
-of those that raise coverage are cut at their ten deciles; at each, the cases with as large an
-increment stay. The failure rates of these ten subsets, the last of which is a single case (and
-ties), stand beside those of random subsets of the same sizes, nested alike.
+The cases of a test are tried in order; coverage starts from the coverage of the training set. Ten
+subsets are made of the cases that raise coverage: for each decile of their increments, the cases
+with an increment at least as large. The last subset is the case with the largest increment, and
+ties. The failure rates of the subsets are compared with those of random nested subsets of the same
+sizes.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from s2lct.suite.other_suites import read_checklist
 
 SHUFFLES = 200
 DECILES = np.arange(1, 11) / 10
-# What the paper prints of a test: its failure rate; maximum/mean over thresholds by COVER and by
-# MNCOVER; how much smaller the test becomes. In percent, of BERT-base on SST-2 and on QQP.
+# The paper's figures of each test: failure rate; maximum/mean over thresholds by COVER and by
+# MNCOVER; reductions of the test's size. In percent, of BERT-base on SST-2 and on QQP.
 PRINTED = """
 change names | 5.14 | 100/16.86 | 100/16.86 | 62.84, 62.84
 add negative phrases | 6.8 | 100/19.16 | 99.34/19.16 | 75.4, 75.99
@@ -66,7 +67,7 @@ Change same location in both questions | 5 | 0/0 | 0/0 | 96.6, 96.6
 PRINTED_MEANS = ("", "Δ +13.51/+1.10", "Δ +13.78/+1.55", "62.99, 63.57")
 PRINTED_MEANS_OF_PAIRS = ("", "Δ +5.96/-0.96", "Δ +6.15/-0.33", "88.86, 88.86")
 PAPER_CASES, PAPER_PAIRS = 1_500, 200
-"""The paper tries the first so many cases of a test."""
+"""The numbers of cases of a test, and of pairs, that the paper tries; it takes the first ones."""
 COLUMNS = (
     *("test", "n", "D"),
     *(
@@ -82,7 +83,7 @@ COLUMNS = (
 
 
 class CheckListTest(NamedTuple):
-    """A test's name, the cases that are tried with their passing classes, and its whole size."""
+    """A test: its name, its tried cases with their passing classes, and its number of all cases."""
 
     name: str
     cases: list[tuple[ModelInput, frozenset[str]]]
@@ -90,7 +91,7 @@ class CheckListTest(NamedTuple):
 
 
 class TriedTest(NamedTuple):
-    """Which cases of a test fail, and by how much each raises coverage, by metric."""
+    """Whether each case of a test fails, and the increment of coverage by each, by metric."""
 
     failed: list[bool]
     increments: dict[str, list[float]]
@@ -110,23 +111,23 @@ def main(
 
     With a reference of pairs of texts (pairs:FILE) and tests of pairs, print Table 6.
     """
-    pairs = reference.startswith(PAIRS_PREFIX)
-    tests = read_tests(checklist, limit or (PAPER_PAIRS if pairs else PAPER_CASES))
+    is_pairs = reference.startswith(PAIRS_PREFIX)
+    tests = read_tests(checklist, limit or (PAPER_PAIRS if is_pairs else PAPER_CASES))
     for name in model:
         measured = common.measured_model(name, reference, reference_cases, masks, seed, device)
-        title = f"Table {6 if pairs else 1} of MNCOVER with {name}: failure rates, %"
-        print_filtered(title, measured, tests, pairs, seed)
+        title = f"Table {6 if is_pairs else 1} of MNCOVER with {name}: failure rates, %"
+        print_filtered(title, measured, tests, is_pairs, seed)
 
 
 def print_filtered(
     title: str,
     measured: common.MeasuredModel,
     tests: Sequence[CheckListTest],
-    pairs: bool,
-    seed: int,
+    is_pairs: bool,
+    random_seed: int,
 ) -> None:
-    """Print the failure rates of tests and of what coverage keeps, beside the paper's figures."""
-    lines = (PRINTED_OF_PAIRS if pairs else PRINTED).strip().splitlines()
+    """Print failure rates of tests and of their subsets, beside the paper's figures."""
+    lines = (PRINTED_OF_PAIRS if is_pairs else PRINTED).strip().splitlines()
     printed = {test: figures for test, *figures in (line.split(" | ") for line in lines)}
     encoder = measured.encoder
     rows: list[list[common.Cell]] = []
@@ -137,17 +138,19 @@ def print_filtered(
             __file__,
             ["tried", *measured.inputs, test.name, cases],
             TriedTest,
-            lambda: try_test(encoder, test, measured.trained),  # noqa: B023
+            lambda: try_test(encoder, test, measured.criteria_after_training_set),  # noqa: B023
         )
         row: list[common.Cell] = [test.name, len(tried.failed), 100 * float(np.mean(tried.failed))]
         for increments in tried.increments.values():
-            row += filtered(increments, tried.failed, test.size, [seed, *test.name.encode()])
+            row += metric_cells(
+                increments, tried.failed, test.size, [random_seed, *test.name.encode()]
+            )
         rows.append([*row, *printed.get(test.name.removesuffix("."), [None] * 4)])
     means: list[common.Cell] = ["mean of rows", None]
     for column in list(zip(*rows, strict=True))[2:-4]:
-        numbers = [cell for cell in column if isinstance(cell, float)]
-        means.append(float(np.mean(numbers)) if numbers else None)
-    printed_means = PRINTED_MEANS_OF_PAIRS if pairs else PRINTED_MEANS
+        figures = [cell for cell in column if isinstance(cell, float)]
+        means.append(float(np.mean(figures)) if figures else None)
+    printed_means = PRINTED_MEANS_OF_PAIRS if is_pairs else PRINTED_MEANS
     notes = [
         "D is the failure rate of the cases tried; max and mean are over the ten deciles of the "
         "increments; smaller is the subset at the first decile, of the cases tried and of the "
@@ -178,20 +181,21 @@ def read_tests(paths: Sequence[Path], limit: int | None) -> list[CheckListTest]:
 def try_test(
     encoder: EncoderModel, test: CheckListTest, start: Mapping[str, Criterion]
 ) -> TriedTest:
-    """Go through a test's cases in order; each adds to coverage what it covers.
+    """Try a test's cases in order; each adds its flags to the coverage so far.
 
-    A model of sentiment is read by its label rule; of pairs, the class itself is the label.
+    The label of a single text is read by the model's label rule; for a pair, the predicted class
+    is the label.
     """
     texts = [text for text, _ in test.cases]
     states = {name: criterion.copy() for name, criterion in start.items()}
     increments: dict[str, list[float]] = {name: [] for name in states}
     logits = []
-    for computed in encoder.activations(texts, test.name):
+    for activations in encoder.activations(texts, test.name):
         for name, state in states.items():
-            flags = state.flags_of(computed)
+            flags = state.flags_of(activations)
             increments[name].append(state.growth(flags))
             state.add(flags)
-        logits.append(computed.logits.astype(np.float64))
+        logits.append(activations.logits.astype(np.float64))
     if isinstance(texts[0], str):
         exponentials = np.exp(np.stack(logits) - np.max(logits, axis=1, keepdims=True))
         rule = rule_for(encoder.classes, model=encoder.name)
@@ -213,29 +217,32 @@ def try_test(
     return TriedTest(failed, increments)
 
 
-def filtered(
-    increments: Sequence[float], failed: Sequence[bool], whole: int, seed: Sequence[int]
+def metric_cells(
+    increments: Sequence[float], failed: Sequence[bool], n_cases: int, random_seed: Sequence[int]
 ) -> list[common.Cell]:
-    """A metric's cells of a test, from each tried case's increment and failure.
+    """The table cells of a metric for a test, from the increment and failure of each tried case.
 
-    Maximum and mean failure rate over the subsets at the ten deciles, the same by chance, how many
-    cases raise coverage, and how much smaller the first subset is than the cases tried and than the
-    ``whole`` test; in percent but for the count.
+    The cells are, in percent but for the count:
+
+    - the maximum and mean failure rate over the subsets at the ten deciles,
+    - the same two figures of random subsets,
+    - the number of cases that raise coverage,
+    - the reduction in size from the tried cases to the first subset, and from all ``n_cases``.
     """
-    raised, fails = np.array(increments), np.array(failed)
-    raising = raised[raised > 0]
-    if not len(raising):
+    increment_array, failed_array = np.array(increments), np.array(failed)
+    positive = increment_array[increment_array > 0]
+    if not len(positive):
         return [*[None] * 4, 0, None, None]
-    subsets = [raised >= bound for bound in np.quantile(raising, DECILES)]
+    subsets = [increment_array >= bound for bound in np.quantile(positive, DECILES)]
     sizes = np.array([int(subset.sum()) for subset in subsets])
-    rates = np.array([fails[subset].mean() for subset in subsets])
-    rng = np.random.default_rng(seed)
+    rates = np.array([failed_array[subset].mean() for subset in subsets])
+    rng = np.random.default_rng(random_seed)
     by_chance = np.array(
-        [rng.permutation(fails).cumsum()[sizes - 1] / sizes for _ in range(SHUFFLES)]
+        [rng.permutation(failed_array).cumsum()[sizes - 1] / sizes for _ in range(SHUFFLES)]
     )
     figures = (rates.max(), rates.mean(), by_chance.max(axis=1).mean(), by_chance.mean())
-    smaller = [100 * float(1 - sizes[0] / size) for size in (len(raised), whole)]
-    return [*(100 * float(figure) for figure in figures), len(raising), *smaller]
+    reductions = [100 * float(1 - sizes[0] / size) for size in (len(increments), n_cases)]
+    return [*(100 * float(figure) for figure in figures), len(positive), *reductions]
 
 
 if __name__ == "__main__":

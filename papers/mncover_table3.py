@@ -11,7 +11,7 @@ from s2lct.analysis.coverage.measure import cover_texts, random_texts, texts_by_
 from s2lct.errors import AnalysisError
 
 PAPER_CASES = 1_000
-"""The paper's sets have about so many texts each."""
+"""The approximate number of texts in each of the paper's test sets."""
 
 
 def main(
@@ -39,24 +39,24 @@ def main(
                 f"{len(sets)} test set, and a union takes two",
                 hint="name more suites, or a --reference with a test split",
             )
-        most = min(limit, *(len(set(texts)) for texts in sets.values()))
+        n_texts = min(limit, *(len(set(texts)) for texts in sets.values()))
         unions: list[list[common.Cell]] = []
         alone: list[list[common.Cell]] = []
         union = {metric: criterion.copy() for metric, criterion in measured.criteria.items()}
         for count, (title, texts) in enumerate(sets.items(), 1):
-            drawn = random_texts(texts, most, seed)
-            states = cover_texts(measured.criteria, measured.encoder, drawn, title)
-            alone.append([title, most, *(state.value for state in states.values())])
+            drawn_texts = random_texts(texts, n_texts, seed)
+            states = cover_texts(measured.criteria, measured.encoder, drawn_texts, title)
+            alone.append([title, n_texts, *(state.value for state in states.values())])
             for metric, state in states.items():
                 union[metric].merge(state)
-            name_of_union = " + ".join([*sets][:count])
+            union_name = " + ".join([*sets][:count])
             figures = [state.value for state in union.values()]
-            unions.append([name_of_union, count * most, *figures])
+            unions.append([union_name, count * n_texts, *figures])
         # The first set alone, each union with one more, then every other set alone, as the paper.
         rows = [*unions, *alone[1:]]
         notes = [
             *measured.notes,
-            f"{most:,} texts of each set, drawn at random. The paper's sets are rounds of "
+            f"{n_texts:,} texts of each set, drawn at random. The paper's sets are rounds of "
             "Dynabench NLI, on RoBERTa-large: A1 0.175, A1+A2 0.182, A1+A2+A3 0.185, A2 0.179, "
             "A3 0.181.",
         ]

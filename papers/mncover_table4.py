@@ -20,7 +20,7 @@ from s2lct.labels import LABELS, check_label_map
 from s2lct.progress import bar
 
 TRAININGS = 3
-"""On each training set."""
+"""The number of trainings, with different random seeds, on each training set."""
 COLUMNS = (
     *("augmentation", "texts added", "accuracy %", "± 95 %"),
     *("difference", "± 95 %, paired", "paper"),
@@ -82,23 +82,25 @@ def accuracies(
     classifier: LabelledClassifier,
     training_sets: Mapping[str, Sequence[Sentence]],
     test: Sequence[Sentence],
-    seeds: Sequence[int],
+    random_seeds: Sequence[int],
 ) -> dict[str, list[float]]:
-    """Accuracy on the test sentences, a value a seed, after training on each set."""
+    """Accuracies on the test sentences, by training set; one accuracy for each random seed."""
     texts, labels = [s.text for s in test], [LABELS.index(s.label) for s in test]
-    advance = bar("training", len(training_sets) * len(seeds))
+    advance = bar("training", len(training_sets) * len(random_seeds))
     by_set: dict[str, list[float]] = {name: [] for name in training_sets}
     for name, sentences in training_sets.items():
         examples = [Example(s.text, LABELS.index(s.label)) for s in sentences]
-        for seed in seeds:
-            predicted = fine_tuned(classifier, examples, random_seed=seed).likeliest_labels(texts)
+        for random_seed in random_seeds:
+            predicted = fine_tuned(classifier, examples, random_seed=random_seed).likeliest_labels(
+                texts
+            )
             by_set[name].append(float(np.mean(predicted == labels)))
             advance(1)
     return by_set
 
 
 def half_interval(values: Sequence[float]) -> float | None:
-    """Half of the 95 % t-interval of a mean, in percent; None of fewer than two values."""
+    """Half the width of a mean's 95 % t-interval, in percent; None for fewer than two values."""
     if len(values) < 2:
         return None
     return float(100 * stats.t.ppf(0.975, len(values) - 1) * stats.sem(values))

@@ -1,7 +1,8 @@
-"""Table 5 of MNCOVER: whether a model behind WIMASK's masks predicts what it predicts without them.
+"""Table 5 of MNCOVER: the fidelity of WIMASK's masks.
 
-Fidelity alone is no merit: a layer that lets every word through has all of it. So the untrained
-layer's stands beside, and how far training moved the probabilities of words.
+Fidelity is the share of texts for which the model with masks predicts the same class as without. It
+is no merit by itself: a layer that lets every word through has a fidelity of 1. So the table also
+has the fidelity of the untrained layer, and the probabilities of words after training.
 """
 
 from __future__ import annotations
@@ -33,20 +34,23 @@ def main(
     """Print the fidelity of masks learned from, and tested on, at most --limit texts."""
     corpus = read_reference(reference, reference_cases, seed)
     texts = common.shuffled_texts(corpus.texts, seed)
-    tests = [text for held_out in corpus.held_out.values() for text in held_out]
-    if not tests:  # nothing is held out of a corpus of pairs
-        count = -(-len(texts) // common.HELD_OUT_SHARE)
-        tests, texts = texts[:count], texts[count:]
-    texts, tests = texts[:limit], common.shuffled_texts(tests, seed)[:limit]
+    held_out_texts = [text for held_out in corpus.held_out.values() for text in held_out]
+    if not held_out_texts:  # nothing is held out of a corpus of pairs
+        n_held_out = -(-len(texts) // common.HELD_OUT_SHARE)
+        held_out_texts, texts = texts[:n_held_out], texts[n_held_out:]
+    texts = texts[:limit]
+    held_out_texts = common.shuffled_texts(held_out_texts, seed)[:limit]
     rows: list[list[common.Cell]] = []
     for name in model:
         encoder = load_encoder(name, device=device)
         about = common.cached(
             encoder.fingerprint,
             __file__,
-            ["fidelity", str(encoder.device), texts, tests, seed],
+            ["fidelity", str(encoder.device), texts, held_out_texts, seed],
             dict[str, Any],
-            lambda: dict(learn_masks(encoder, texts, tests, epochs=1, random_seed=seed).about),  # noqa: B023
+            lambda: dict(
+                learn_masks(encoder, texts, held_out_texts, epochs=1, random_seed=seed).about  # noqa: B023
+            ),
         )
         figures = ("held_out", "fidelity", "fidelity_untrained")
         counts = ("words_kept", "words_seen", "pairs_kept", "pairs_seen")

@@ -23,12 +23,12 @@ def main(
     label_map: common.LabelMap = None,
     device: common.Device = "auto",
 ) -> None:
-    """Print what holds at most --limit failures of each capability."""
+    """Print figures of the words that hold failures, at most --limit of each capability."""
     rows: list[list[common.Cell]] = []
     methods: dict[str, None] = {}
     for name in model:
         with tempfile.TemporaryDirectory() as folder:
-            file = s2lct.explain(
+            result = s2lct.explain(
                 name,
                 suite=suite,
                 limit=limit,
@@ -36,24 +36,24 @@ def main(
                 device=device,
                 out=Path(folder) / "explain.json",
             )
-        methods[f"{file.attribution}; {file.fillings}"] = None
-        for capability in dict.fromkeys(failure.capability for failure in file.explanations):
-            failures = [f for f in file.explanations if f.capability == capability]
-            parts = [{word.part for word in failure.kept} for failure in failures]
+        methods[f"{result.attribution}; {result.fillings}"] = None
+        for capability in dict.fromkeys(failure.capability for failure in result.explanations):
+            failures = [f for f in result.explanations if f.capability == capability]
+            origins_of_failures = [{word.part for word in failure.kept} for failure in failures]
             rows.append(
                 [
                     *(name, capability, len(failures)),
                     fmean(len(failure.kept) for failure in failures),
                     fmean(len(failure.words) for failure in failures),
-                    sum("template" in kinds for kinds in parts),
-                    *(parts.count({"source"}), parts.count(set())),
+                    sum("template" in origins for origins in origins_of_failures),
+                    *(origins_of_failures.count({"source"}), origins_of_failures.count(set())),
                     fmean(failure.probability for failure in failures),
                 ]
             )
     notes = [
         f"At most {limit} failures of a capability. Contributions, and what fills hidden words: "
         f"{' / '.join(methods)}. A set of words holds a failure where the model gives the same "
-        f"label to at least {file.threshold:.0%} of the fillings; none of its words can be left "
+        f"label to at least {result.threshold:.0%} of the fillings; none of its words can be left "
         "out. Mean P is of new fillings of each set. On nothing: the model gives the same label to "
         "the fully masked text.",
         "The paper gives the procedure and equation 5, and names neither the explanation method "

@@ -1,4 +1,4 @@
-"""Retraining in S²LCT's older draft: trained on a capability, tested on the other suite's cases."""
+"""Retraining in S²LCT's older draft: train on a capability, test on the other suite's cases."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMNS = (
     *("fail before", "pass before", "fail after", "pass after"),
 )
 CHECKLIST_MARK = "*"
-# Of BERT on CheckList's cases, in the same columns.
+# The paper's counts for BERT on CheckList's cases, in the same columns.
 PRINTED: tuple[tuple[common.Cell, ...], ...] = (
     ("paper: BERT", None, "LC1*", 1716, 1330, 0, 1330, 386, 0, 1716),
     ("paper: BERT", None, "LC2*", 8658, 0, 8632, 26, 8632, 8658, 0),
@@ -48,10 +48,14 @@ def main(
     """Print what training on a capability changes on the same capability of the other suite."""
     require("accelerate", "sklearn")
     cases = common.random_families(s2lct.load_suite(suite), limit, seed)
-    others = common.checklist_suite(checklist, cases.capabilities, limit, seed)
-    marked = [replace(case, capability=case.capability + CHECKLIST_MARK) for case in others.cases]
-    fingerprint = fingerprint_of([cases.fingerprint, len(cases.cases), others.fingerprint])
-    both = replace(cases, cases=(*cases.cases, *marked), contrasts=(), fingerprint=fingerprint)
+    checklist_cases = common.checklist_suite(checklist, cases.capabilities, limit, seed)
+    marked = [
+        replace(case, capability=case.capability + CHECKLIST_MARK) for case in checklist_cases.cases
+    ]
+    fingerprint = fingerprint_of([cases.fingerprint, len(cases.cases), checklist_cases.fingerprint])
+    both_suites = replace(
+        cases, cases=(*cases.cases, *marked), contrasts=(), fingerprint=fingerprint
+    )
     target_of = {name: name + CHECKLIST_MARK for name in cases.capabilities}
     target_of |= {target: name for name, target in target_of.items()}
     options = TrainOptions()
@@ -61,8 +65,10 @@ def main(
         model_with_labels = LabelledClassifier.load(
             name, device=device, label_map=check_label_map(label_map)
         )
-        retrainer = Retrainer(model_with_labels, both, None, options)
-        for training in retrainer.matrix({name: (name,) for name in both.capabilities}).trainings:
+        retrainer = Retrainer(model_with_labels, both_suites, None, options)
+        for training in retrainer.matrix(
+            {name: (name,) for name in both_suites.capabilities}
+        ).trainings:
             source, target = training.name, target_of[training.name]
             if training.problem:
                 notes.append(f"{name}, trained on {source}: {training.problem}")
@@ -76,14 +82,14 @@ def main(
                     )
                 )
     limited = f"At most {limit} cases of each capability and test. " if limit else ""
-    how = (
+    settings_note = (
         f"{limited}{CHECKLIST_MARK}: CheckList's cases of the test that the capability was "
         f"modelled on. Each training: 8:1:1 by corpus sentence, {options.epochs:g} epoch, batches "
         f"of {options.batch_size}, learning rate {options.lr:g}; tested on cases whose sentences "
         "it did not see. Cases that pass as positive and as neutral are trained as positive."
     )
     title = "Retrained on a capability, tested on that of the other suite"
-    common.print_table(title, COLUMNS, [*rows, *PRINTED], [how, PAPER_NOTE, *notes])
+    common.print_table(title, COLUMNS, [*rows, *PRINTED], [settings_note, PAPER_NOTE, *notes])
 
 
 if __name__ == "__main__":

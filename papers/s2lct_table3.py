@@ -1,4 +1,4 @@
-"""Table 3 of S²LCT: what models fail of seeds, expansions and CheckList's cases, by capability."""
+"""Table 3 of S²LCT: failures on seeds, expansions and CheckList's cases, by capability."""
 
 from __future__ import annotations
 
@@ -54,25 +54,26 @@ def main(
 ) -> None:
     """Print Table 3 of S²LCT: failures by capability, beside CheckList's."""
     cases = common.random_families(s2lct.load_suite(suite), limit, seed)
-    others = common.checklist_suite(checklist, cases.capabilities, limit, seed)
-    meanings = check_label_map(label_map)
+    checklist_cases = common.checklist_suite(checklist, cases.capabilities, limit, seed)
+    checked_label_map = check_label_map(label_map)
     rows: list[tuple[common.Cell, ...]] = []
     for name in model:
         scores, checklist_scores = (
-            s2lct.score(name, part, label_map=meanings) for part in (cases, others)
+            s2lct.score(name, part, label_map=checked_label_map)
+            for part in (cases, checklist_cases)
         )
         for capability in (*cases.capabilities, ALL):
             chosen = [capability] if capability != ALL else [*cases.capabilities]
-            figures = [scores.capabilities[of] for of in chosen]
-            seeds, expansions = (failures(scores, chosen, kind) for kind in KINDS)
-            beside = failures(checklist_scores, chosen, "seed")
+            figures = [scores.capabilities[chosen_name] for chosen_name in chosen]
+            seeds, expansions = (failed_cases(scores, chosen, kind) for kind in KINDS)
+            checklist_failures = failed_cases(checklist_scores, chosen, "seed")
             rows.append(
                 (
                     *(capability, name, len(seeds), len(expansions)),
                     *(common.percent(seeds), common.percent(expansions)),
-                    sum(of.pass_to_fail for of in figures),
-                    sum(of.fail_to_pass for of in figures),
-                    *(len(beside) or None, common.percent(beside)),
+                    sum(figure.pass_to_fail for figure in figures),
+                    sum(figure.fail_to_pass for figure in figures),
+                    *(len(checklist_failures) or None, common.percent(checklist_failures)),
                 )
             )
     order = (*cases.capabilities, ALL)
@@ -85,19 +86,23 @@ def main(
 
 
 def printed_rows() -> Iterator[tuple[common.Cell, ...]]:
-    """The paper's rows, in the same columns."""
+    """The rows of `PRINTED`, in the table's columns."""
     for line in PRINTED.strip().splitlines():
         capability, counts, *rates = line.split(" | ")
-        seeds, expansions, beside = (None if n == "-" else int(n) for n in counts.split())
+        n_seeds, n_expansions, n_checklist = (None if n == "-" else int(n) for n in counts.split())
         for name, figures in zip(PAPER_MODELS, rates, strict=True):
-            fail = [None if n == "-" else float(n) for n in figures.split()]
-            flips = None if fail[2] is None else int(fail[2])
-            shares = (seeds, expansions, *fail[:2], flips, None, beside, fail[3])
-            yield (capability, f"paper: {name}", *shares)
+            rates_of_model = [None if n == "-" else float(n) for n in figures.split()]
+            seeds_fail, expansions_fail, pass_to_fail, checklist_fail = rates_of_model
+            yield (
+                *(capability, f"paper: {name}", n_seeds, n_expansions),
+                *(seeds_fail, expansions_fail),
+                *(None if pass_to_fail is None else int(pass_to_fail), None),
+                *(n_checklist, checklist_fail),
+            )
 
 
-def failures(outcomes: Outcomes, capabilities: Collection[str], kind: str) -> list[bool]:
-    """Whether each case of a kind fails, of the cases of some capabilities."""
+def failed_cases(outcomes: Outcomes, capabilities: Collection[str], kind: str) -> list[bool]:
+    """Whether each case fails, for the cases of a kind in some capabilities."""
     return [
         bool(failed)
         for case, failed in zip(outcomes.cases, outcomes.failed, strict=True)

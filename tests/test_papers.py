@@ -359,7 +359,7 @@ def test_deciles_of_the_increments_cut_the_subsets(seed: int) -> None:
         chosen = [f for i, f in zip(increments, failed, strict=True) if i >= bound - 1e-12]
         sizes.append(len(chosen))
         rates.append(100 * fmean(chosen))
-    cells = mncover_table1.filtered(increments, failed, 80, [seed])
+    cells = mncover_table1.metric_cells(increments, failed, 80, [seed])
     assert cells[:2] == pytest.approx([max(rates), np.mean(rates)])
     assert cells[4:] == pytest.approx(
         [len(raising), 100 * (1 - sizes[0] / 40), 100 * (1 - sizes[0] / 80)]
@@ -367,7 +367,7 @@ def test_deciles_of_the_increments_cut_the_subsets(seed: int) -> None:
     # By chance the mean is that of all cases; the greatest of ten is above it.
     assert cells[3] == pytest.approx(100 * np.mean(failed), abs=6)
     assert cells[2] > cells[3] + 10
-    assert mncover_table1.filtered(increments, failed, 80, [seed]) == cells
+    assert mncover_table1.metric_cells(increments, failed, 80, [seed]) == cells
 
 
 def test_texts_are_dropped_as_a_slow_filter_drops_them(encoder: EncoderModel) -> None:
