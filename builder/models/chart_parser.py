@@ -201,7 +201,7 @@ class FrozenEncoderChartParser(ChartParser):  # type: ignore[misc]
 
 
 def pad_rows(rows: Sequence[torch.Tensor], max_length: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows padded to a multiple of `PADDING_MULTIPLE` up to ``max_length``, and a mask."""
+    """Pad rows to a multiple of `PADDING_MULTIPLE`, at most ``max_length``; a mask marks values."""
     length = max(map(len, rows))
     length = min(length + -length % PADDING_MULTIPLE, max_length)
     lengths = torch.tensor([len(row) for row in rows])
