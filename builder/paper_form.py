@@ -119,10 +119,10 @@ def paper_seeds(
         CapabilityError: a template has operations, which only the fluent form carries out, or a
             sentence does not begin as a rewrite demands.
     """
-    if faulty := next((template for template in form.templates if template.has_operations), None):
+    if refused := next((template for template in form.templates if template.has_operations), None):
         raise CapabilityError(
             f"capability {capability}: the paper form does not carry out the operations of "
-            f"{plain(faulty.text, 200)!r}",
+            f"{plain(refused.text, 200)!r}",
             hint="give the capability a form `paper` of its own, or leave out --templates paper",
         )
     ordered = {

@@ -111,9 +111,9 @@ def masked_extensions(
 ) -> list[list[Extension]]:
     """Extensions by the masked language model, the likeliest words of each masked sentence first.
 
-    Of each masked sentence at most `MAX_FILLINGS` fillings are used, plus those
-    that annotators judged faultless. A word must fit the tag of its mask. If the rules have
-    collocations, it must also have stood beside such neighbours before.
+    Of each masked sentence at most `MAX_FILLINGS` fillings are used, plus those that annotators
+    judged faultless. A word must fit the tag of its mask. If the rules have collocations, it must
+    also have stood beside such neighbours before.
     """
     words, lexicon = tuple(models.words), Lexicon.load()
     words_of_tag = {

@@ -212,8 +212,8 @@ def _without_conjunct(
     if not is_neutral(removed):
         return None
     remaining = labels[: -2 - has_comma]
-    adjoined = remaining == (node.label,) and grammar.counts.get((node.label, labels))
-    if not (adjoined or grammar.counts.get((node.label, remaining))):
+    is_adjunct = remaining == (node.label,) and grammar.counts.get((node.label, labels))
+    if not (is_adjunct or grammar.counts.get((node.label, remaining))):
         return None
     return _without_tokens(
         sentence, node, len(labels) - 1, first_removed.start, node.end, remaining, grammar
@@ -284,14 +284,14 @@ def _is_needed(tokens: Sequence[Token], node: Node, index: int) -> bool:
         )
         return not is_before and _PREDICATE_LABELS.isdisjoint({*labels[:index]} - {"ADVP"})
     first_word = tokens[child.start].text.lower()
-    around = {token.text for token in tokens[max(child.start - 1, 0) : child.end + 1]}
+    neighbours = {token.text for token in tokens[max(child.start - 1, 0) : child.end + 1]}
     return (
         (child.is_word and WORD_TAGS.isdisjoint(labels[index + 1 :]))
         or child.label == "NN"
         or (child.is_word and index > 0 and tokens[child.start - 1].tag in ("RB", "RBR", "RBS"))
         or first_word in DEGREE_WORDS
         or (node.label == "NP" and first_word in POSTDETERMINERS)
-        or not _QUOTES_AND_PARENTHESES.isdisjoint(around)
+        or not _QUOTES_AND_PARENTHESES.isdisjoint(neighbours)
     )
 
 
@@ -329,8 +329,8 @@ def _without_child(
     elif node.children[index].start == 0:
         end_child += labels[end_child : end_child + 1] == (",",)
     remaining = labels[:start_child] + labels[end_child:]
-    adjoined = remaining == (node.label,) and grammar.counts.get((node.label, labels))
-    if not remaining or not (adjoined or grammar.counts.get((node.label, remaining))):
+    is_adjunct = remaining == (node.label,) and grammar.counts.get((node.label, labels))
+    if not remaining or not (is_adjunct or grammar.counts.get((node.label, remaining))):
         return None
     start_token, end_token = node.children[start_child].start, node.children[end_child - 1].end
     return _without_tokens(sentence, node, index, start_token, end_token, remaining, grammar)
