@@ -1,12 +1,12 @@
-"""The figures of a model on a suite, as results state them.
+"""The figures of a model on a suite: consistency and failure rates.
 
-Consistency leads: the share of cases that pass together with their contrasts, where no constant
-answer gets anything. Failure rates are of cases alone, without contrasts. Figures of constant and
-random answers, which do not read the cases, stand beside.
+Consistency, the main figure, is the share of cases that pass together with their contrasts; a
+constant answer gets 0. Failure rates count cases only, without contrasts. The figures of constant
+and random answers, which do not read the cases, serve for comparison.
 
-All capabilities together have two figures of each kind. The macro figure is the mean over the
-capabilities, whatever their size; it ranks models. The micro figure is the share among all the
-cases, or pairs; only this one is a quotient of counts.
+For all capabilities together there are two figures of each kind. The macro figure is the mean over
+the capabilities, whatever their size; it ranks models. The micro figure is the share of all cases,
+or pairs.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _Figures(BaseModel):
 
 
 class Rate(_Figures):
-    """A failure rate with its 95 % interval; 0 where there is no case."""
+    """A failure rate with its 95 % interval; 0 if there is no case."""
 
     cases: int = _COUNT
     failures: int = _COUNT
@@ -70,7 +70,7 @@ class Rate(_Figures):
 
 
 class Share(_Figures):
-    """The share of pairs, of a case and its contrast, with both right; with its 95 % interval."""
+    """The share of pairs (a case and its contrast) of which both are right; its 95 % interval."""
 
     pairs: int = Field(ge=1)
     right: int = _COUNT
@@ -79,7 +79,7 @@ class Share(_Figures):
 
 
 class MacroMicro(_Figures):
-    """A figure of all capabilities together: their mean, and the share among all cases or pairs."""
+    """A figure of all capabilities: the mean over them, and the share of all cases or pairs."""
 
     macro: float = _PROPORTION
     micro: float = _PROPORTION
@@ -91,21 +91,21 @@ class _MacroMicroWithIntervals(MacroMicro):
 
 
 class OverallRate(_MacroMicroWithIntervals):
-    """The failure rate of all capabilities together; ``micro`` is ``failures / cases``."""
+    """The failure rate on all capabilities together; ``micro`` is ``failures / cases``."""
 
     cases: int = _COUNT
     failures: int = _COUNT
 
 
 class OverallShare(_MacroMicroWithIntervals):
-    """The consistency of all capabilities together; ``micro`` is ``right / pairs``."""
+    """The consistency on all capabilities together; ``micro`` is ``right / pairs``."""
 
     pairs: int = Field(ge=1)
     right: int = _COUNT
 
 
 class _Unanswered(_Figures):
-    """How many cases a model refused, or answered in a way that cannot be read: they fail."""
+    """Numbers of cases that fail because the model refused, or its answer cannot be read."""
 
     refusals: int = Field(default=0, ge=0)
     unreadable: int = Field(default=0, ge=0)
@@ -115,11 +115,11 @@ class OverallFigures(_Unanswered):
     """The figures of all capabilities together.
 
     Attributes:
-        failure_rate: on all cases.
-        consistency: None without contrasts.
+        failure_rate: the failure rate on all cases.
+        consistency: the consistency; None without contrasts.
         answered: the failure rate on cases that got a label; None if all or none did.
         chance: the macro failure rate of the best constant answer.
-        chance_corrected: the macro failure rate, scaled as `CHANCE_WORDS` say.
+        chance_corrected: the macro failure rate, scaled by the formula in `CHANCE_WORDS`.
     """
 
     failure_rate: OverallRate
@@ -130,7 +130,7 @@ class OverallFigures(_Unanswered):
 
     @property
     def cases(self) -> int:
-        """How many cases there are."""
+        """The number of cases."""
         return self.failure_rate.cases
 
 
@@ -138,11 +138,11 @@ class CapabilityFigures(_Unanswered):
     """The figures of a capability.
 
     Attributes:
-        consistency: None without contrasts.
+        consistency: the consistency; None without contrasts.
         answered: the failure rate on cases that got a label; None if all or none did.
-        all, seed, expansion: failure rates.
-        pass_to_fail: how many expansions fail though their seed passes.
-        fail_to_pass: how many expansions pass though their seed fails.
+        all, seed, expansion: the failure rates on all cases, on seeds, and on expansions.
+        pass_to_fail: the number of expansions that fail though their seed passes.
+        fail_to_pass: the number of expansions that pass though their seed fails.
     """
 
     consistency: Share | None = None
@@ -155,20 +155,20 @@ class CapabilityFigures(_Unanswered):
 
 
 class Figures(_Figures):
-    """The figures of a model, together and by capability, in the order of the cases."""
+    """The figures of a model, on all capabilities and on each, in the order of the cases."""
 
     overall: OverallFigures
     capabilities: dict[str, CapabilityFigures]
 
     def nested(self) -> dict[str, Any]:
-        """As ``evaluate`` takes them: ``overall``, and each capability beside it."""
+        """The figures as nested dicts for ``evaluate``, by ``overall`` and by capability."""
         return {
             name: part.model_dump(mode="json", exclude_defaults=True)
             for name, part in {"overall": self.overall, **self.capabilities}.items()
         }
 
     def flat(self, prefix: str = "") -> dict[str, float]:
-        """As loggers take them: ``LC4/expansion/failure_rate``, ``LC4/all/ci_low``."""
+        """The figures by names for loggers: ``LC4/expansion/failure_rate``, ``LC4/all/ci_low``."""
         return _flattened(self.nested(), prefix)
 
 
@@ -176,10 +176,10 @@ class Reference(_Figures):
     """The figures of an answer that does not read the cases; they follow from the suite alone.
 
     Attributes:
-        failure_rate: on all capabilities together.
-        capabilities: for each the failure rates on ``all`` cases, ``seed`` and ``expansion``, and
-            the ``consistency``, as far as there are such cases and contrasts.
-        consistency: on all capabilities together; None without contrasts.
+        failure_rate: the failure rate on all capabilities together.
+        capabilities: for each capability the failure rates on ``all`` cases, ``seed`` and
+            ``expansion``, and the ``consistency``, as far as there are such cases and contrasts.
+        consistency: the consistency on all capabilities together; None without contrasts.
     """
 
     failure_rate: MacroMicro
@@ -192,8 +192,8 @@ class FlippingWord(_Figures):
 
     Attributes:
         item: the word.
-        pass_to_fail: expansions with the word that fail, of seeds that pass.
-        expansions: all expansions with the word, of seeds that pass.
+        pass_to_fail: the number of expansions with the word that fail though their seed passes.
+        expansions: the number of all expansions with the word whose seed passes.
     """
 
     item: str
@@ -202,7 +202,7 @@ class FlippingWord(_Figures):
 
 
 class Pairs(NamedTuple):
-    """Cases, their contrasts, and which pairs a model gets both right, shape (pairs,)."""
+    """Cases, their contrasts, and whether a model gets both right, shape (pairs,)."""
 
     cases: tuple[Case, ...]
     contrasts: tuple[Case, ...]
@@ -219,7 +219,7 @@ _NO_OVERALL_RATE = OverallRate(
 
 
 def in_words(overall: OverallFigures) -> str:
-    """The figures of all capabilities together, in a line."""
+    """Failure rate and consistency on all capabilities together, as one line of text."""
 
     def percents(figure: MacroMicro) -> str:
         return f"{100 * figure.micro:.1f} % (macro: {100 * figure.macro:.1f} %)"
@@ -232,13 +232,13 @@ def in_words(overall: OverallFigures) -> str:
 
 
 def failed_cases(cases: Sequence[Case], labels: _Ids) -> Failed:
-    """Which cases' labels, shape (…, cases), are not among those that pass."""
+    """Which cases fail: whether each of the labels, shape (…, cases), is no passing one."""
     return np.asarray(~_passing(cases)[np.arange(len(cases)), labels])
 
 
 @cached_by_identity
 def _passing(cases: Sequence[Case]) -> npt.NDArray[np.bool_]:
-    """Which answers pass each case, shape (cases, answers)."""
+    """Whether each answer id passes each case, shape (cases, `ANSWER_IDS`)."""
     table = [[label in case.passes for label in range(ANSWER_IDS)] for case in cases]
     return np.array(table, dtype=bool).reshape(-1, ANSWER_IDS)
 
@@ -247,51 +247,51 @@ def _passing(cases: Sequence[Case]) -> npt.NDArray[np.bool_]:
 def pairs_of(
     cases: Sequence[Case], derived: Sequence[Case], kind: str
 ) -> tuple[Integers, Integers]:
-    """Number the pairs of a case and an expansion or contrast of it.
+    """Find the pairs of a case and an expansion or contrast of it.
 
     Args:
         cases: the cases.
-        derived: holds what was made of them.
-        kind: of the derived case that is wanted.
+        derived: the cases in which to look for expansions or contrasts.
+        kind: the kind to look for, ``expansion`` or ``contrast``.
 
     Returns:
-        Numbers in ``cases`` and in ``derived``, of shape (pairs,).
+        Indices in ``cases`` and indices in ``derived``, each of shape (pairs,).
     """
-    number_of = {(case.capability, case.id): number for number, case in enumerate(cases)}
+    index_of = {(case.capability, case.id): index for index, case in enumerate(cases)}
     pairs = [
-        (number_of[case.capability, case.seed_id], number)
-        for number, case in enumerate(derived)
-        if case.kind == kind and (case.capability, case.seed_id) in number_of
+        (index_of[case.capability, case.seed_id], index)
+        for index, case in enumerate(derived)
+        if case.kind == kind and (case.capability, case.seed_id) in index_of
     ]
-    first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    return first, second
+    case_indices, derived_indices = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return case_indices, derived_indices
 
 
 def pairs(cases: Sequence[Case], contrasts: Sequence[Case], labels: _Ids) -> Pairs:
     """The pairs of a case and its contrast, and which of them are right; see `figures`."""
-    case_numbers, contrast_numbers = pairs_of(cases, contrasts, CONTRAST)
-    failed = failed_cases(cases, labels[: len(cases)])
+    case_indices, contrast_indices = pairs_of(cases, contrasts, CONTRAST)
+    case_failed = failed_cases(cases, labels[: len(cases)])
     contrast_failed = failed_cases(contrasts, labels[len(cases) :])
-    wrong = failed[case_numbers] | contrast_failed[contrast_numbers]
-    return Pairs(*_paired(cases, contrasts), ~wrong)
+    is_wrong = case_failed[case_indices] | contrast_failed[contrast_indices]
+    return Pairs(*_paired(cases, contrasts), ~is_wrong)
 
 
 @cached_by_identity
 def _paired(
     cases: Sequence[Case], contrasts: Sequence[Case]
 ) -> tuple[tuple[Case, ...], tuple[Case, ...]]:
-    case_numbers, contrast_numbers = pairs_of(cases, contrasts, CONTRAST)
+    case_indices, contrast_indices = pairs_of(cases, contrasts, CONTRAST)
     return (
-        tuple(cases[number] for number in case_numbers),
-        tuple(contrasts[number] for number in contrast_numbers),
+        tuple(cases[index] for index in case_indices),
+        tuple(contrasts[index] for index in contrast_indices),
     )
 
 
 @cached_by_identity
 def _cases_of_kind(cases: Sequence[Case], kind: str) -> tuple[Integers, tuple[Case, ...]]:
-    """The numbers of the cases of a kind, and these cases."""
-    numbers = [number for number, case in enumerate(cases) if case.kind == kind]
-    return np.array(numbers, dtype=np.int64), tuple(cases[number] for number in numbers)
+    """The indices of the cases of a kind, and these cases."""
+    indices = [index for index, case in enumerate(cases) if case.kind == kind]
+    return np.array(indices, dtype=np.int64), tuple(cases[index] for index in indices)
 
 
 def figures(cases: Sequence[Case], contrasts: Sequence[Case], labels: _Ids) -> Figures:
@@ -299,32 +299,32 @@ def figures(cases: Sequence[Case], contrasts: Sequence[Case], labels: _Ids) -> F
 
     Args:
         cases: seeds and expansions.
-        contrasts: those that the model was asked.
-        labels: of the cases and the contrasts behind them, or `REFUSED` or `UNREADABLE`.
+        contrasts: contrasts of the cases.
+        labels: predicted ids of labels, or `REFUSED` or `UNREADABLE`, for cases, then contrasts.
     """
     failed = failed_cases(cases, labels[: len(cases)])
     groups = families(cases)
     overall_rate, rate_of = rates(groups, failed)
     rate_of_kind: dict[str, dict[str, Rate]] = {}
     for kind in KINDS:
-        numbers, cases_of_kind = _cases_of_kind(cases, kind)
-        rate_of_kind[kind] = rates(families(cases_of_kind), failed[numbers])[1]
+        indices, cases_of_kind = _cases_of_kind(cases, kind)
+        rate_of_kind[kind] = rates(families(cases_of_kind), failed[indices])[1]
     paired_cases, _, right = pairs(cases, contrasts, labels)
-    # The figures of what is right come about as those of what fails.
+    # `rates` counts pairs that are right in place of cases that fail.
     overall_right, right_of = rates(families(paired_cases), right)
     unanswered = _unanswered(cases, labels[: len(cases)], failed)
-    broken, mended = (groups.count(numbers).tolist() for numbers in flips(cases, failed))
+    to_fail, to_pass = (groups.count(indices).tolist() for indices in flips(cases, failed))
     capabilities = {
         name: CapabilityFigures(
             all=rate,
             seed=rate_of_kind["seed"].get(name, _NO_RATE),
             expansion=rate_of_kind["expansion"].get(name, _NO_RATE),
-            pass_to_fail=broken[number],
-            fail_to_pass=mended[number],
+            pass_to_fail=to_fail[index],
+            fail_to_pass=to_pass[index],
             consistency=_share(right_of[name]) if name in right_of else None,
             **unanswered.get(name, {}),
         )
-        for number, (name, rate) in enumerate(rate_of.items())
+        for index, (name, rate) in enumerate(rate_of.items())
     }
     chance = chance_of(references(cases))[1]
     overall = OverallFigures(
@@ -380,7 +380,7 @@ def _overall_share(right: OverallRate) -> OverallShare:
 
 
 def _unanswered(cases: Sequence[Case], labels: _Ids, failed: Failed) -> dict[str, dict[str, Any]]:
-    """The fields for cases without a label, for ``overall`` and each capability with some."""
+    """The fields of `_Unanswered` and ``answered``, by ``overall`` and by capability with any."""
     is_label = labels < len(LABELS)
     if is_label.all():
         return {}
@@ -389,9 +389,9 @@ def _unanswered(cases: Sequence[Case], labels: _Ids, failed: Failed) -> dict[str
     if is_label.any():
         answered["overall"] = overall
     fields: dict[str, dict[str, Any]] = {}
-    for name, numbers in {"overall": [*range(len(cases))], **indices_by_capability(cases)}.items():
-        refusals = int((labels[numbers] == REFUSED).sum())
-        unreadable = int((labels[numbers] == UNREADABLE).sum())
+    for name, indices in {"overall": [*range(len(cases))], **indices_by_capability(cases)}.items():
+        refusals = int((labels[indices] == REFUSED).sum())
+        unreadable = int((labels[indices] == UNREADABLE).sum())
         if refusals + unreadable:
             counts = {"refusals": refusals, "unreadable": unreadable}
             fields[name] = counts | {"answered": answered.get(name)}
@@ -402,47 +402,47 @@ def _unanswered(cases: Sequence[Case], labels: _Ids, failed: Failed) -> dict[str
 def references(cases: Sequence[Case], contrasts: Sequence[Case] = ()) -> dict[str, Reference]:
     """The figures of the constant answers, ``always-negative`` …, and of random answers.
 
-    A random answer is expected to fail a case with n of the three labels passing at 1 − n / 3, and
-    is drawn anew for its contrast.
+    A random answer fails a case with n passing labels of three with probability 1 − n / 3. It is
+    drawn anew for the contrast.
     """
     rows = (*cases, *contrasts)
-    fails = {
-        f"always-{label}": [float(number not in case.passes) for case in rows]
-        for number, label in enumerate(LABELS)
+    p_fail = {
+        f"always-{label}": [float(label_id not in case.passes) for case in rows]
+        for label_id, label in enumerate(LABELS)
     }
-    fails[RANDOM] = [1 - len(case.passes) / len(LABELS) for case in rows]
-    return {name: _reference(cases, contrasts, expected) for name, expected in fails.items()}
+    p_fail[RANDOM] = [1 - len(case.passes) / len(LABELS) for case in rows]
+    return {name: _reference(cases, contrasts, chances) for name, chances in p_fail.items()}
 
 
 def _reference(
-    cases: Sequence[Case], contrasts: Sequence[Case], expected: Sequence[float]
+    cases: Sequence[Case], contrasts: Sequence[Case], p_fail: Sequence[float]
 ) -> Reference:
-    """The figures of an answer that is expected to fail each case and contrast at these rates."""
+    """The figures of an answer, by its probability of failing each case, then each contrast."""
     capabilities: dict[str, dict[str, float]] = {}
-    for capability, numbers in indices_by_capability(cases).items():
-        of_kind: dict[str, list[float]] = {"all": [], "seed": [], "expansion": []}
-        for number in numbers:
-            of_kind["all"].append(expected[number])
-            of_kind[cases[number].kind].append(expected[number])
-        capabilities[capability] = {kind: _mean(of_kind[kind]) for kind in of_kind if of_kind[kind]}
-    case_numbers, contrast_numbers = pairs_of(cases, contrasts, CONTRAST)
-    right = [
-        (1 - expected[case]) * (1 - expected[len(cases) + contrast])
-        for case, contrast in zip(case_numbers, contrast_numbers, strict=True)
+    for capability, indices in indices_by_capability(cases).items():
+        values: dict[str, list[float]] = {"all": [], "seed": [], "expansion": []}
+        for index in indices:
+            values["all"].append(p_fail[index])
+            values[cases[index].kind].append(p_fail[index])
+        capabilities[capability] = {kind: _mean(values[kind]) for kind in values if values[kind]}
+    case_indices, contrast_indices = pairs_of(cases, contrasts, CONTRAST)
+    p_right = [
+        (1 - p_fail[case]) * (1 - p_fail[len(cases) + contrast])
+        for case, contrast in zip(case_indices, contrast_indices, strict=True)
     ]
     shares: list[float] = []
-    for capability, numbers in indices_by_capability(
-        [cases[number] for number in case_numbers]
+    for capability, indices in indices_by_capability(
+        [cases[index] for index in case_indices]
     ).items():
-        shares.append(_mean([right[number] for number in numbers]))
+        shares.append(_mean([p_right[index] for index in indices]))
         capabilities[capability]["consistency"] = shares[-1]
     return Reference(
         failure_rate=MacroMicro(
             macro=_mean([rates["all"] for rates in capabilities.values()]),
-            micro=_mean(expected[: len(cases)]),
+            micro=_mean(p_fail[: len(cases)]),
         ),
         capabilities=capabilities,
-        consistency=MacroMicro(macro=_mean(shares), micro=_mean(right)) if shares else None,
+        consistency=MacroMicro(macro=_mean(shares), micro=_mean(p_right)) if shares else None,
     )
 
 
@@ -453,7 +453,7 @@ def _mean(values: Sequence[float]) -> float:
 def chance_of(by_answer: Mapping[str, Reference]) -> tuple[str, float]:
     """The name and macro failure rate of the best answer that does not read the cases.
 
-    It is a constant one: no mixture is better than all of them.
+    It is a constant answer, because no mixture of constant answers is better than all of them.
     """
     name = min(by_answer, key=lambda name: (by_answer[name].failure_rate.macro, name == RANDOM))
     return name, by_answer[name].failure_rate.macro
@@ -462,51 +462,51 @@ def chance_of(by_answer: Mapping[str, Reference]) -> tuple[str, float]:
 def chance_corrected(failure_rate: float, chance: float) -> float | None:
     """A macro failure rate on the scale from chance (0) to no failure (1), see `CHANCE_WORDS`.
 
-    None where chance passes everything: nothing can be better.
+    None if the best constant answer passes everything: nothing can be better.
     """
     return 1 - failure_rate / chance if chance > 0 else None
 
 
 def flips(cases: Sequence[Case], failed: Failed) -> tuple[Integers, Integers]:
-    """Numbers of the expansions that fail while their seed passes, and the other way round."""
+    """Indices of expansions that fail while their seed passes, and of the opposite ones."""
     seeds, expansions = pairs_of(cases, cases, "expansion")
-    before, after = failed[seeds], failed[expansions]
-    return expansions[after & ~before], expansions[~after & before]
+    seed_fails, fails = failed[seeds], failed[expansions]
+    return expansions[fails & ~seed_fails], expansions[~fails & seed_fails]
 
 
 def passing_expansions(cases: Sequence[Case], failed: Failed) -> Integers:
-    """Numbers of the expansions whose seed passes: those that can turn a pass into a fail."""
+    """Indices of expansions whose seed passes: only these can turn a pass into a fail."""
     seeds, expansions = pairs_of(cases, cases, "expansion")
     return np.asarray(expansions[~failed[seeds]])
 
 
 def flipping_words(cases: Sequence[Case], failed: Failed) -> tuple[FlippingWord, ...]:
     """The ten inserted words that most often turned a pass into a fail."""
-    words, word, pair = _insertions(cases)
+    words, word_index, pair_index = _insertions(cases)
     seeds, expansions = pairs_of(cases, cases, "expansion")
-    can_flip = ~failed[seeds][pair]
-    does_flip = can_flip & failed[expansions][pair]
-    total, flipped = (
-        np.bincount(word[chosen], minlength=len(words)) for chosen in (can_flip, does_flip)
+    can_flip = ~failed[seeds][pair_index]
+    does_flip = can_flip & failed[expansions][pair_index]
+    totals, flip_counts = (
+        np.bincount(word_index[mask], minlength=len(words)) for mask in (can_flip, does_flip)
     )
-    ranked = sorted(np.flatnonzero(flipped), key=lambda n: (-flipped[n], words[n]))
+    ranked = sorted(np.flatnonzero(flip_counts), key=lambda n: (-flip_counts[n], words[n]))
     return tuple(
-        FlippingWord(item=words[n], pass_to_fail=int(flipped[n]), expansions=int(total[n]))
+        FlippingWord(item=words[n], pass_to_fail=int(flip_counts[n]), expansions=int(totals[n]))
         for n in ranked[:_MAX_FLIPPING_WORDS]
     )
 
 
 @cached_by_identity
 def _insertions(cases: Sequence[Case]) -> tuple[list[str], Integers, Integers]:
-    """All inserted words; and for each insertion the number of its word, and of its pair."""
+    """All inserted words; and for each insertion the indices of its word and of its pair."""
     _, expansions = pairs_of(cases, cases, "expansion")
-    inserted = [
+    insertions = [
         (word, pair) for pair, number in enumerate(expansions) for word in cases[number].inserted
     ]
-    number_of = {word: n for n, word in enumerate(dict.fromkeys(word for word, _ in inserted))}
-    numbers = [(number_of[word], pair) for word, pair in inserted]
-    word, pair = np.array(numbers, dtype=np.int64).reshape(-1, 2).T
-    return list(number_of), word, pair
+    index_of = {word: n for n, word in enumerate(dict.fromkeys(word for word, _ in insertions))}
+    indices = [(index_of[word], pair) for word, pair in insertions]
+    word, pair = np.array(indices, dtype=np.int64).reshape(-1, 2).T
+    return list(index_of), word, pair
 
 
 def _flattened(nested: Mapping[str, Any], prefix: str) -> dict[str, float]:
