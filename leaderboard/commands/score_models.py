@@ -34,14 +34,15 @@ if TYPE_CHECKING:
     from s2lct.suite.cases import SuiteCases
 
 logger = logging.getLogger(__name__)
-LLMS, ENDPOINTS, GIVEN = "Language models", "Models behind an endpoint", "Predictions"
+LLM_PANEL, ENDPOINT_PANEL = "Language models", "Models behind an endpoint"
+PREDICTIONS_PANEL = "Predictions"
 
 
 @dataclass(frozen=True, repr=False)
 class Scores(ShortRepr):
     """The results that were written, their files, and the names of models that failed.
 
-    Results are in the order of the models; a language model has one for each prompt.
+    Results are in the order of the models; a language model has one result for each prompt.
     """
 
     results: tuple[Result, ...]
@@ -49,7 +50,7 @@ class Scores(ShortRepr):
     failed: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """As JSON, see docs/ci.md."""
+        """The results as a JSON object, see docs/ci.md."""
         return {
             "suite": self.results[0].suite.model_dump() if self.results else None,
             "results": [
@@ -96,7 +97,7 @@ def score_models(
             help="Instead of a model: what yours said of the cases that `s2lct export SUITE "
             "--format csv` writes. CSV, JSON lines or Parquet with id or text, and label or a "
             "probability a class.",
-            rich_help_panel=GIVEN,
+            rich_help_panel=PREDICTIONS_PANEL,
             exists=True,
             dir_okay=False,
         ),
@@ -119,7 +120,7 @@ def score_models(
             "--llm",
             help="Folders and Hub ids are language models: the likeliest label word behind a "
             "prompt counts, with each of several prompts. --label-map names other words.",
-            rich_help_panel=LLMS,
+            rich_help_panel=LLM_PANEL,
         ),
     ] = False,
     prompt: Annotated[
@@ -127,7 +128,7 @@ def score_models(
         typer.Option(
             help=r"With --llm or --base-url: what is asked, with {text}; \n is a new line. May be "
             r"given again \[default: three wordings].",
-            rich_help_panel=LLMS,
+            rich_help_panel=LLM_PANEL,
         ),
     ] = [],  # noqa: B006
     base_url: Annotated[
@@ -135,7 +136,7 @@ def score_models(
         typer.Option(
             help="Ask an OpenAI-compatible server, such as http://localhost:8000/v1, with the key "
             "in OPENAI_API_KEY, if any; what models write is read strictly.",
-            rich_help_panel=ENDPOINTS,
+            rich_help_panel=ENDPOINT_PANEL,
         ),
     ] = None,
     max_tokens: Annotated[
@@ -144,7 +145,7 @@ def score_models(
         typer.Option(
             help="With --base-url: most tokens of an answer; models that think first need more "
             r"\[default: 32].",
-            rich_help_panel=ENDPOINTS,
+            rich_help_panel=ENDPOINT_PANEL,
         ),
     ] = None,
     keep_answers: Annotated[
@@ -152,7 +153,7 @@ def score_models(
         typer.Option(
             "--keep-answers",
             help="With --base-url: use answers of earlier runs though they are older than a day.",
-            rich_help_panel=ENDPOINTS,
+            rich_help_panel=ENDPOINT_PANEL,
         ),
     ] = False,
     device: Device = "auto",
@@ -209,13 +210,13 @@ def score_models(
         prompts, class_map = _prompts(prompt, class_map), None
     check_out_folder(out)
     part, selection = select_cases(load_suite(suite), capability or None, None, limit)
-    written: list[tuple[Path, Result]] = []
+    saved: list[tuple[Path, Result]] = []
     failed: list[str] = []
     if predictions is not None:
         outcomes = outcomes_of_predictions(predictions, part, name, class_map)
         if selection is not None and part.contrasts and not outcomes.suite.contrasts:
             selection = selection.model_copy(update={"contrasts": "none"})
-        written.append(save_result(replace(outcomes, selection=selection), out))
+        saved.append(save_result(replace(outcomes, selection=selection), out))
 
     def load(model: str) -> Sequence[Model]:
         if base_url is not None:
@@ -228,37 +229,37 @@ def score_models(
     with ray_cluster() if engine == "ray" and models else nullcontext():
         for model in names:
             try:
-                with ExitStack() as opened:
-                    loaded = [opened.enter_context(closing(variant)) for variant in load(model)]
+                with ExitStack() as stack:
+                    variants = [stack.enter_context(closing(variant)) for variant in load(model)]
                     scores = [
-                        score(variant, part, name=name, label_map=class_map) for variant in loaded
+                        score(variant, part, name=name, label_map=class_map) for variant in variants
                     ]
             except Exception as error:  # somebody's model may fail in any way
                 if len(names) == 1:
                     raise
-                warnings.warn(_reason(model, error), S2lctWarning, stacklevel=2)
+                warnings.warn(_failure_reason(model, error), S2lctWarning, stacklevel=2)
                 failed.append(model)
             else:
-                written += [
+                saved += [
                     save_result(replace(outcomes, selection=selection), out) for outcomes in scores
                 ]
     return Scores(
-        tuple(result for _, result in written), tuple(path for path, _ in written), tuple(failed)
+        tuple(result for _, result in saved), tuple(path for path, _ in saved), tuple(failed)
     )
 
 
 def _check_requirements(*rules: tuple[object, str, Mapping[str, object]]) -> None:
-    """Refuse options whose requirement (whether it is met, and its name) is not met."""
+    """Refuse options of rules (is met, requirement, options) whose requirement is not met."""
     for is_met, requirement, options in rules:
-        if not is_met and (passed := [option for option, value in options.items() if value]):
+        if not is_met and (wrong := [option for option, value in options.items() if value]):
             raise OptionError(
-                f"{' and '.join(passed)} go{'es' if len(passed) == 1 else ''} with {requirement}",
+                f"{' and '.join(wrong)} go{'es' if len(wrong) == 1 else ''} with {requirement}",
                 hint="add that, or leave it out",
             )
 
 
 def _prompts(prompts: Sequence[str], word_map: Mapping[str, str] | None) -> list[LabelPrompt]:
-    """The prompts of a language model; ``word_map`` says which label a word means."""
+    """The prompts of a language model; ``word_map`` maps label words to labels."""
     from s2lct.leaderboard.models.label_prompt import LabelPrompt
 
     words: tuple[str, ...] = LABELS
@@ -275,11 +276,11 @@ def _prompts(prompts: Sequence[str], word_map: Mapping[str, str] | None) -> list
     return [LabelPrompt(wording, words) for wording in wordings]
 
 
-def _log_requests(suite: SuiteCases, prompts: int, models: int) -> None:
-    """Say before a server is asked how many requests that takes."""
-    texts = len({case.text for case in suite.with_contrasts})
-    counts = f"{texts:,} texts and a trial, {prompts} prompts, {models} models"
-    requests = f"{(texts + 1) * prompts * models:,} requests ({counts})"
+def _log_requests(suite: SuiteCases, prompt_count: int, model_count: int) -> None:
+    """Log, before a server is asked, how many requests that takes."""
+    text_count = len({case.text for case in suite.with_contrasts})
+    counts = f"{text_count:,} texts and a trial, {prompt_count} prompts, {model_count} models"
+    requests = f"{(text_count + 1) * prompt_count * model_count:,} requests ({counts})"
     logger.warning("At most %s, retries aside; kept answers are not asked again", requests)
 
 
@@ -290,7 +291,7 @@ def _load_endpoint(
     max_tokens: int | None,
     keep_answers: bool,
 ) -> Sequence[Model]:
-    """A model behind an endpoint, once for each prompt."""
+    """The models for a name at an endpoint, one for each prompt."""
     from s2lct.leaderboard.models.endpoint import MAX_ANSWER_TOKENS, EndpointModel
     from s2lct.leaderboard.results.record import name_fault
 
@@ -303,8 +304,8 @@ def _load_endpoint(
     ]
 
 
-def _reason(name: str, error: Exception) -> str:
-    """Why a model is left out, in words."""
+def _failure_reason(name: str, error: Exception) -> str:
+    """The reason why a model is left out, in words."""
     if isinstance(error, S2lctError):
         return str(error)
     problem = f"model {name}: cannot be scored ({error_summary(error)})"

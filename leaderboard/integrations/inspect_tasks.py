@@ -1,4 +1,4 @@
-r"""S²LCT as tasks of inspect_ai, which finds this module by the package's entry point.
+r"""S²LCT as tasks of inspect_ai, which loads this module by the package's entry point.
 
 ``inspect eval s2lct/all --model openai/MODEL`` asks the cases of all capabilities,
 ``-T capability=LC4,MINE`` those of two. Nothing else imports this module.
@@ -40,14 +40,14 @@ from s2lct.suite.tables import ALL, CONTRAST
 
 _FAMILY = "family"
 _CAPABILITY = "capability"
-_FINISH = {"max_tokens": "length", "model_length": "length", "content_filter": "content_filter"}
-"""Why answers were cut, as OpenAI's API calls it; all others are complete."""
+_REASONS = {"max_tokens": "length", "model_length": "length", "content_filter": "content_filter"}
+"""From inspect_ai's stop reasons to OpenAI's finish reasons; all others mean ``stop``."""
 
 
 def samples_of(suite: SuiteCases, prompt: str = PROMPTS[0]) -> list[Sample]:
-    """A sample for each case and contrast, with the labels that pass as targets.
+    """A sample for each case and contrast; its targets are the labels that pass.
 
-    Standard errors are clustered by the family in its metadata, named after its first seed.
+    The metadata name its family by the first seed; standard errors are clustered by family.
     """
     name_of_family: dict[int, str] = {}
     families = families_of(suite.with_contrasts).tolist()
@@ -77,16 +77,16 @@ def answer_of(output: ModelOutput) -> TextAnswer:
     refusals = [part.text for part in parts if part.type == "text" and part.refusal]
     return TextAnswer(
         text=output.message.text,
-        finish=_FINISH.get(output.stop_reason, "stop"),
+        finish=_REASONS.get(output.stop_reason, "stop"),
         refusal="\n".join(refusals),
     )
 
 
 @metric
 def figures(*, several: bool) -> Metric:
-    """The accuracy on cases, and the consistency; both also by capability if there are several."""
+    """Accuracy on cases, and consistency; with ``several`` capabilities also for each of them."""
     by_capability: Any = grouped(accuracy(), _CAPABILITY, all="groups", all_label=ALL)
-    of_all: dict[str, Any] = {"accuracy": accuracy(), "stderr": stderr(cluster=_FAMILY)}
+    overall_metrics: dict[str, Any] = {"accuracy": accuracy(), "stderr": stderr(cluster=_FAMILY)}
 
     def compute(scores: list[SampleScore]) -> Value:
         metadata = {score.sample_id: score.sample_metadata or {} for score in scores}
@@ -94,29 +94,29 @@ def figures(*, several: bool) -> Metric:
         accuracies = (
             by_capability(cases)
             if several
-            else {name: measure(cases) for name, measure in of_all.items()}
+            else {name: measure(cases) for name, measure in overall_metrics.items()}
         )
-        with_contrast = {row["seed"] for row in metadata.values() if row["kind"] == CONTRAST}
-        pairs: dict[str, list[tuple[str, bool]]] = {}
+        ids_with_contrast = {row["seed"] for row in metadata.values() if row["kind"] == CONTRAST}
+        outcomes_by_capability: dict[str, list[tuple[str, bool]]] = {}
         for score in scores:
             row = metadata[score.sample_id]
             case_id = row["seed"] if row["kind"] == CONTRAST else str(score.sample_id)
-            if case_id in with_contrast:
+            if case_id in ids_with_contrast:
                 is_right = value_to_float()(score.score.value) == 1
-                pairs.setdefault(row[_CAPABILITY], []).append((case_id, is_right))
+                outcomes_by_capability.setdefault(row[_CAPABILITY], []).append((case_id, is_right))
         shares = {
-            f"{name} consistency": lm_eval_metrics.consistency(of_capability)
-            for name, of_capability in pairs.items()
+            f"{name} consistency": lm_eval_metrics.consistency(outcomes)
+            for name, outcomes in outcomes_by_capability.items()
         }
-        mean = {"consistency": sum(shares.values()) / len(shares)} if shares else {}
-        return {**mean, **accuracies, **(shares if several else {})}
+        mean_share = {"consistency": sum(shares.values()) / len(shares)} if shares else {}
+        return {**mean_share, **accuracies, **(shares if several else {})}
 
     return compute
 
 
 @scorer(metrics=[accuracy(), stderr()])
 def label() -> Scorer:
-    """Whether an answer's label passes, read as by `s2lct score --base-url`; refusals fail."""
+    """Score whether an answer's label passes; answers are read as by `s2lct score --base-url`."""
 
     async def score(state: TaskState, target: Target) -> Score:
         predicted = PREDICTION_WORDS[label_of(answer_of(state.output), LABELS, range(len(LABELS)))]
@@ -136,13 +136,13 @@ def every_capability(
     prompt: str = PROMPTS[0],
     capability: str | list[str] | None = None,
 ) -> Task:
-    """Ask the cases of all capabilities, or of some.
+    """A task of the cases of all capabilities, or of some.
 
     Args:
         suite: a folder that `s2lct build` wrote, a Hub id, or the name of the installed suite.
         limit: the most cases of a capability; None for all.
         prompt: the question, with ``{text}``.
-        capability: ids, separated by commas; None for all.
+        capability: ids, as a list or separated by commas; None for all.
     """
     names = capability.split(",") if isinstance(capability, str) else capability
     try:

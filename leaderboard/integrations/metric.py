@@ -1,11 +1,11 @@
-"""The suite as a metric of `evaluate`: figures of predictions on its cases."""
+"""The suite as a metric of `evaluate`, which computes the figures of given predictions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from inspect import getdoc
-from reprlib import repr as shown
+from reprlib import repr as short_repr
 from typing import Any
 
 import datasets
@@ -61,7 +61,7 @@ def compute(
 
 
 def _cases_of(references: Any, suite: Any) -> SuiteCases:
-    """The cases that predictions are for, in their order: rows, or ids of a suite."""
+    """The cases of the references (rows, or ids of a suite), in the order of the predictions."""
     hint = (
         'pass rows, references=suite["LC4"]["test"], or their ids with suite=, '
         'references=rows["id"]'
@@ -70,11 +70,11 @@ def _cases_of(references: Any, suite: Any) -> SuiteCases:
         suite, references = references, [case.id for case in references.with_contrasts]
     elif isinstance(references, Mapping):
         references = rows_in(references)
-    text = isinstance(references, (str, bytes))
-    rows = list(references) if isinstance(references, Iterable) and not text else []
+    is_text = isinstance(references, (str, bytes))
+    rows = list(references) if isinstance(references, Iterable) and not is_text else []
     are_ids = bool(rows) and isinstance(rows[0], str)
     if not rows or not all(isinstance(row, str if are_ids else Mapping) for row in rows):
-        raise ScoringError(f"references={shown(references)}: no rows of a suite", hint=hint)
+        raise ScoringError(f"references={short_repr(references)}: no rows of a suite", hint=hint)
     if are_ids and suite is None:
         raise ScoringError(
             "references are ids, and there is no suite to look them up in",
@@ -82,24 +82,24 @@ def _cases_of(references: Any, suite: Any) -> SuiteCases:
         )
     whole = load_suite(suite if are_ids else rows)
     ids = rows if are_ids else [row["id"] for row in rows]
-    case_of = {case.id: case for case in whole.with_contrasts}
-    if len(case_of.keys() & set(ids)) < len(ids):
+    case_by_id = {case.id: case for case in whole.with_contrasts}
+    if len(case_by_id.keys() & set(ids)) < len(ids):
         raise ScoringError(
             f"suite {whole.name} {whole.version}: references name cases that it does not have, or "
             "one twice",
             hint="pass the version of the suite that the predictions were made on "
             "(suite=ID@REVISION), and each case once",
         )
-    cases = tuple(case_of[id] for id in ids)
-    partial = whole.partial or len(cases) < len(case_of)
-    return replace(whole, cases=cases, contrasts=(), partial=partial)
+    cases = tuple(case_by_id[id] for id in ids)
+    is_partial = whole.partial or len(cases) < len(case_by_id)
+    return replace(whole, cases=cases, contrasts=(), partial=is_partial)
 
 
 class S2lct(evaluate.Metric):  # type: ignore[misc]
-    """The metric.
+    """The metric of `evaluate`.
 
-    Added predictions are held in memory: evaluate's own cache collides between processes, and its
-    features do not allow labels and probabilities alike.
+    Added predictions are held in memory: files of evaluate's cache collide between processes, and
+    its features allow only one type of predictions, labels or probabilities.
     """
 
     def _info(self) -> evaluate.MetricInfo:
@@ -116,11 +116,11 @@ class S2lct(evaluate.Metric):  # type: ignore[misc]
         )
 
     def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
-        """Add one prediction and the row it is for."""
+        """Add one prediction, and the row or id of its case."""
         self.add_batch(predictions=[prediction], references=[reference], **kwargs)
 
     def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
-        """Add predictions and the rows they are for."""
+        """Add predictions, and the rows or ids of their cases."""
         if kwargs or predictions is None or references is None:
             raise ScoringError(
                 "add_batch() takes predictions= and references=, and nothing else",
@@ -138,7 +138,7 @@ class S2lct(evaluate.Metric):  # type: ignore[misc]
     def compute(
         self, *, predictions: Any = None, references: Any = None, **options: Any
     ) -> dict[str, Any]:
-        """See `compute`; predictions that were added before count too."""
+        """See the function `compute`; predictions that were added before are included."""
         if self._predictions:
             if predictions is not None or references is not None:
                 self.add_batch(predictions=predictions, references=references)
