@@ -25,7 +25,7 @@ from s2lct.builder.curation.language_models import LanguageModel
 from s2lct.chat_client import ChatClient, ChatServerError, address_of
 from s2lct.cli.main import app
 from s2lct.errors import BuildError, OptionError, S2lctError, ScoringError
-from s2lct.leaderboard.commands.score_models import _reason
+from s2lct.leaderboard.commands.score_models import _failure_reason
 from s2lct.leaderboard.models.endpoint import EndpointModel
 from s2lct.leaderboard.models.label_prompt import LabelPrompt
 from s2lct.leaderboard.scoring.score import score
@@ -193,7 +193,7 @@ def test_a_key_that_is_none_is_refused_and_not_shown(
 
 
 def test_keys_are_hidden_in_any_error() -> None:
-    assert KEY not in _reason("m", RuntimeError(f"b'Bearer {KEY}'"))
+    assert KEY not in _failure_reason("m", RuntimeError(f"b'Bearer {KEY}'"))
     told = str(S2lctError(f"b'Bearer {KEY}'", hint=f"not hf_{'a1' * 17}"))
     assert KEY not in told and "a1a1" not in told
     assert "hf_reviews.csv" in str(S2lctError("hf_reviews.csv", hint=""))
