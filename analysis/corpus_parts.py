@@ -77,12 +77,12 @@ def split_corpus(corpus: Corpus, random_seed: int = 0) -> CorpusParts:
     test, dev = by_split.get("test"), by_split.get("dev") or by_split.get("validation")
     if not test:
         n_test = -(-n_held_out // 2)
-        drawn, texts = set(texts[:n_test]), texts[n_test:]
-        test = [sentence for sentence in train if sentence.text in drawn]
+        drawn_texts, texts = set(texts[:n_test]), texts[n_test:]
+        test = [sentence for sentence in train if sentence.text in drawn_texts]
     if not dev:
         n_dev = n_held_out // 2
-        drawn, texts = set(texts[:n_dev]), texts[n_dev:]
-        dev = [sentence for sentence in train if sentence.text in drawn]
+        drawn_texts, texts = set(texts[:n_dev]), texts[n_dev:]
+        dev = [sentence for sentence in train if sentence.text in drawn_texts]
     train_texts = set(texts)
     train = [sentence for sentence in train if sentence.text in train_texts]
     return CorpusParts(tuple(train), tuple(dev), tuple(test))

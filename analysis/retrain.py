@@ -49,7 +49,7 @@ class Split(NamedTuple):
 
     train: list[Case]
     test: list[Case]
-    others: list[Case]
+    other_capabilities: list[Case]
 
 
 def sentence_key(text: str) -> str:
@@ -282,7 +282,7 @@ class Retrainer:
         trained = fine_tuned(self.model, learnable, self.options)
         failed_before, correct_before = self._outcomes_before
         failed_after, correct_after = self._outcomes(trained)
-        tested_ids = {case.id for case in (*split.test, *split.others)}
+        tested_ids = {case.id for case in (*split.test, *split.other_capabilities)}
         families = families_of(cases)
         changes: dict[str, Change] = {}
         for capability in self.suite.capabilities:

@@ -161,14 +161,14 @@ def forms_of(key: Key) -> dict[str, Form]:
         title, description = titles_and_descriptions.get(case.capability, (case.capability, ""))
         sets[id.split("-")[1]].append(Item(id, case.text, title, description))
     return {
-        f"set-{number}": Form(
-            f"study-{key.study}-set-{number}",
-            f"S²LCT reading study, set {number} of {len(sets)}",
+        f"set-{set_number}": Form(
+            f"study-{key.study}-set-{set_number}",
+            f"S²LCT reading study, set {set_number} of {len(sets)}",
             (INTRODUCTION.format(len(items)),),
             items,
             QUESTIONS,
         )
-        for number, items in sets.items()
+        for set_number, items in sets.items()
     }
 
 

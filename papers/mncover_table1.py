@@ -107,7 +107,7 @@ def main(
     seed: common.Seed = 0,
     device: common.Device = "auto",
 ) -> None:
-    """Print Table 1 of MNCOVER: failure rates of tests and of what coverage keeps of them.
+    """Print Table 1 of MNCOVER: failure rates of tests and of their subsets.
 
     With a reference of pairs of texts (pairs:FILE) and tests of pairs, print Table 6.
     """
@@ -175,7 +175,10 @@ def read_tests(paths: Sequence[Path], limit: int | None) -> list[CheckListTest]:
             cases.setdefault(pair.test, []).append((pair.texts, passes))
         for case in [] if pairs else read_checklist(path):
             cases.setdefault(case.test, []).append((case.text, frozenset(case.passes)))
-    return [CheckListTest(name, of_test[:limit], len(of_test)) for name, of_test in cases.items()]
+    return [
+        CheckListTest(name, test_cases[:limit], len(test_cases))
+        for name, test_cases in cases.items()
+    ]
 
 
 def try_test(

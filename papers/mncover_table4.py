@@ -58,15 +58,17 @@ def main(
         guided = guided_texts(originals, similarity, measured.encoder, criterion, seed)
         random = random_texts(originals, similarity, len(guided), seed)
         added = dict(zip(PRINTED, ([], random, guided), strict=True))
-        training_sets = {way: [*train, *sentences] for way, sentences in added.items()}
-        by_way = accuracies(classifier, training_sets, test, range(seed, seed + TRAININGS))
+        training_sets = {method: [*train, *sentences] for method, sentences in added.items()}
+        accuracies_by_method = accuracies(
+            classifier, training_sets, test, range(seed, seed + TRAININGS)
+        )
         rows: list[list[common.Cell]] = []
-        for way, values in by_way.items():
-            row: list[common.Cell] = [way, len(added[way])]
-            differences = np.subtract(values, by_way["without"]).tolist()
-            for figures in (values, differences) if added[way] else (values,):
+        for method, values in accuracies_by_method.items():
+            row: list[common.Cell] = [method, len(added[method])]
+            differences = np.subtract(values, accuracies_by_method["without"]).tolist()
+            for figures in (values, differences) if added[method] else (values,):
                 row += [100 * float(np.mean(figures)), half_interval(figures)]
-            rows.append([*row, *[None] * (len(COLUMNS) - 1 - len(row)), PRINTED[way]])
+            rows.append([*row, *[None] * (len(COLUMNS) - 1 - len(row)), PRINTED[method]])
         notes = [
             *measured.notes,
             f"From {len(originals):,} originals of {len(train):,} sentences to train on, by the "

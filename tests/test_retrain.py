@@ -90,13 +90,13 @@ SUITE = made_up_suite()
 def test_no_sentence_is_on_both_sides(trained_on: tuple[str, ...]) -> None:
     split = split_cases(SUITE.cases, trained_on)
     seen = sentence_keys(split.train)
-    assert not seen & sentence_keys((*split.test, *split.others))
+    assert not seen & sentence_keys((*split.test, *split.other_capabilities))
     assert {row.capability for row in (*split.train, *split.test)} == set(trained_on)
-    assert not {row.capability for row in split.others} & set(trained_on)
+    assert not {row.capability for row in split.other_capabilities} & set(trained_on)
     # Whatever shares no sentence is tested on.
     for row in SUITE.cases:
         if row.capability not in trained_on and not sentence_keys([row]) & seen:
-            assert row in split.others
+            assert row in split.other_capabilities
     families = Counter((row.seed_id, n) for n, part in enumerate(split) for row in part)
     assert len({family for family, _ in families}) == len(families)
     assert len(split.train) > 4 * len(split.test) > 0
@@ -149,7 +149,9 @@ def test_a_capability_is_learnt_and_forgetting_is_measured(tmp_path: Path) -> No
     saved = LabelledClassifier.load(str(folder))
     split = split_cases(SUITE.cases, ["LC9"])
     for name, of in training.changes.items():
-        tested = [case for case in (*split.test, *split.others) if case.capability == name]
+        tested = [
+            case for case in (*split.test, *split.other_capabilities) if case.capability == name
+        ]
         for scored, count in ((model, of.failures_before), (saved, of.failures_after)):
             labels = scored.labels([case.text for case in tested]).tolist()
             passes = [label in case.passes for label, case in zip(labels, tested, strict=True)]

@@ -76,8 +76,10 @@ def coverage(
     encoder = load_encoder(model, device=device)
     learned_masks = Masks.load(masks, encoder) if masks else None
     criteria = build_criteria(criterion_names, encoder, reference_texts, masks=learned_masks)
-    drawn = {name: random_texts(suite_texts, n_cases, seed) for name, suite_texts in texts.items()}
-    return measure_coverage(drawn, encoder, criteria)
+    random_cases = {
+        name: random_texts(suite_texts, n_cases, seed) for name, suite_texts in texts.items()
+    }
+    return measure_coverage(random_cases, encoder, criteria)
 
 
 @command

@@ -1,1 +1,1 @@
-"""How much of a model a suite exercises."""
+"""Measure a suite's coverage of a model."""

@@ -115,8 +115,10 @@ def random_texts(
 ) -> list[ModelInput]:
     """At most ``limit`` distinct texts, drawn at random, in their original order."""
     distinct = list(dict.fromkeys(texts))
-    drawn = set(sorted(distinct, key=lambda text: text_key(random_seed, "drawn", text))[:limit])
-    return [text for text in distinct if text in drawn]
+    drawn_texts = set(
+        sorted(distinct, key=lambda text: text_key(random_seed, "drawn", text))[:limit]
+    )
+    return [text for text in distinct if text in drawn_texts]
 
 
 class Reference(NamedTuple):
