@@ -1,7 +1,7 @@
-"""The models of a build, whose answers are kept, so that nothing is asked twice.
+"""The models of a build with a cache of their answers, so that no answer is computed twice.
 
-What this build or another asked before is looked up; an engine asks the models for the rest, a few
-texts of one length at a time.
+An engine computes only those answers that neither this build nor an earlier one computed, in
+batches of equally long texts.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from s2lct.engines import Engine
 from s2lct.identity import predicting_versions, source_fingerprint
 
 TEXTS_PER_TASK = 64
-"""Texts that a worker is asked about together."""
-Asked = TypeVar("Asked")
+"""The maximum number of texts in a batch for a worker."""
+Query = TypeVar("Query")
 Answer = TypeVar("Answer")
-Request = tuple[str, "frozenset[str] | None"]
+FillRequest = tuple[str, "frozenset[str] | None"]
 """A text with a mask, and the words that may fill it; None for any word."""
 Extended = tuple[int, list[Extension]]
-"""How many extensions of a sentence were confirmed, and those that may be used."""
-_TOKENS = TypeAdapter(tuple[Token, ...])
-_TREE = TypeAdapter(str | None)
-_WORDS = TypeAdapter(Words)
-_VOCABULARY = TypeAdapter(list[str])
-_SCORES = TypeAdapter(tuple[float, ...])
-_SOURCE = TypeAdapter(Source)
-_EXTENDED = TypeAdapter(Extended)
+"""(number of confirmed extensions of a sentence, its usable extensions)."""
+_TOKENS_JSON = TypeAdapter(tuple[Token, ...])
+_TREE_JSON = TypeAdapter(str | None)
+_WORDS_JSON = TypeAdapter(Words)
+_VOCABULARY_JSON = TypeAdapter(list[str])
+_SCORES_JSON = TypeAdapter(tuple[float, ...])
+_SOURCE_JSON = TypeAdapter(Source)
+_EXTENDED_JSON = TypeAdapter(Extended)
 _LOADERS: dict[Kind, Callable[[str], Any]] = {
     "tagger": load_tagger,
     "parser": load_parser,
@@ -54,10 +54,10 @@ _LOADERS: dict[Kind, Callable[[str], Any]] = {
 
 
 class LoadedModels:
-    """The models of a build, each loaded when it is first needed; what a worker has.
+    """The models of a build, each loaded on first use; every worker has one instance.
 
     Args:
-        tagger, parser, mlm: names of the models.
+        tagger, parser, mlm: the names of the models.
     """
 
     def __init__(self, tagger: str, parser: str, mlm: str) -> None:
@@ -74,7 +74,7 @@ class LoadedModels:
             return self._loaded[kind]
 
     def fingerprint(self, kind: Kind) -> str:
-        """What identifies a model; those that are shipped are not loaded for it."""
+        """A model's fingerprint; shipped models are not loaded for it."""
         if self._names[kind] == EMBEDDED:
             return embedded_fingerprint(kind)
         return str(self.model(kind).fingerprint)
@@ -89,76 +89,78 @@ class LoadedModels:
         trees: list[str | None] = self.model("parser").parse(sentences)
         return trees
 
-    def suggest(self, requests: Sequence[Request], top: int) -> list[Words]:
-        """The likeliest words for the first mask of each text, ``top`` of those it may be."""
+    def suggest(self, requests: Sequence[FillRequest], top: int) -> list[Words]:
+        """The ``top`` likeliest of the allowed words for the first mask of each text."""
         texts, among = zip(*requests, strict=True)
         words: list[Words] = self.model("mlm").suggest(texts, top, among)
         return words
 
 
-class Memo(Generic[Asked, Answer]):
-    """A function whose answers are kept; each depends on what is asked alone.
+class Memo(Generic[Query, Answer]):
+    """A function with a cache; each answer depends only on its query and on ``dependencies``.
 
     Args:
-        cache: keeps answers.
-        decided_by: everything that an answer depends on, apart from what is asked.
-        answer: the function: yields the number of each thing asked with the answer, in any order.
-        key: stands for what is asked.
-        encoding: of answers, as JSON.
+        cache: stores the answers.
+        dependencies: identifies everything that an answer depends on, apart from the query.
+        compute: the function: yields (index of the query, answer), in any order.
+        key: the cache key of a query.
+        encoding: the JSON encoding of answers.
     """
 
     def __init__(
         self,
         cache: Cache,
-        decided_by: str,
-        answer: Callable[[Sequence[Asked]], Iterable[tuple[int, Answer]]],
-        key: Callable[[Asked], str],
+        dependencies: str,
+        compute: Callable[[Sequence[Query]], Iterable[tuple[int, Answer]]],
+        key: Callable[[Query], str],
         encoding: TypeAdapter[Answer],
     ) -> None:
-        self._cache, self._decided_by, self._encoding = cache, decided_by, encoding
-        self._answer, self._key = answer, key
+        self._cache, self._dependencies, self._encoding = cache, dependencies, encoding
+        self._compute, self._key = compute, key
 
-    def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
-        """The answer to each thing asked."""
-        keys = [self._key(each) for each in asked]
-        by_key = dict(zip(keys, asked, strict=True))
+    def __call__(self, queries: Sequence[Query]) -> list[Answer]:
+        """The answer to each query, in order."""
+        keys = [self._key(query) for query in queries]
+        query_of_key = dict(zip(keys, queries, strict=True))
         answers: dict[str, Answer] = {}
 
-        def computed(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-            for number, answer in self._answer([by_key[key] for key in missing]):
-                answers[missing[number]] = answer
-                yield missing[number], self._encoding.dump_json(answer)
+        def compute_missing(missing: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+            for index, answer in self._compute([query_of_key[key] for key in missing]):
+                answers[missing[index]] = answer
+                yield missing[index], self._encoding.dump_json(answer)
 
-        kept = predictions(self._cache, self._decided_by, keys, computed)
-        for key in by_key.keys() - answers.keys():
-            answers[key] = self._encoding.validate_json(kept[key])
+        cached = predictions(self._cache, self._dependencies, keys, compute_missing)
+        for key in query_of_key.keys() - answers.keys():
+            answers[key] = self._encoding.validate_json(cached[key])
         return [answers[key] for key in keys]
 
 
 class KeptModels:
-    """The models of a build, with what they answered before.
+    """The models of a build with a cache of their answers.
 
     Args:
         loaded: the models in this process.
-        engine: asks them, here or elsewhere.
-        cache: keeps answers.
+        engine: runs models, in this process or in workers.
+        cache: stores the answers.
     """
 
-    def __init__(self, loaded: LoadedModels, engine: Engine[LoadedModels], cache: Cache) -> None:
-        self._loaded, self._engine, self._cache = loaded, engine, cache
+    def __init__(
+        self, local_models: LoadedModels, engine: Engine[LoadedModels], cache: Cache
+    ) -> None:
+        self._local_models, self._engine, self._cache = local_models, engine, cache
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Token, ...]]:
         """Tokens of each text; see `Tagger.tag`."""
-        answer = self._asked(LoadedModels.tag, lambda texts: [0] * len(texts))
-        return self._memo("tags", "tagger", answer, str, _TOKENS)(texts)
+        compute = self._with_engine(LoadedModels.tag, lambda texts: [0] * len(texts))
+        return self._memo("tags", "tagger", compute, str, _TOKENS_JSON)(texts)
 
     def parse(self, sentences: Sequence[Sequence[Token]]) -> list[str | None]:
         """Bracketed trees; see `ConstituencyParser.parse`."""
-        answer = self._asked(LoadedModels.parse, lambda sentences: list(map(len, sentences)))
-        return self._memo("parses", "parser", answer, _tokens_key, _TREE)(sentences)
+        compute = self._with_engine(LoadedModels.parse, lambda sentences: list(map(len, sentences)))
+        return self._memo("parses", "parser", compute, _tokens_key, _TREE_JSON)(sentences)
 
-    def parsed(self, texts: Sequence[str]) -> list[ParsedSentence | None]:
-        """Each text with its tokens and its tree; None where the parser gives none."""
+    def parse_texts(self, texts: Sequence[str]) -> list[ParsedSentence | None]:
+        """The tagged and parsed text for each text; None if the parser finds no tree."""
         tokens = self.tag(texts)
         return [
             None if tree is None else ParsedSentence(text, words, tree)
@@ -169,87 +171,96 @@ class KeptModels:
     def words(self) -> Sequence[str]:
         """Every word that the masked language model can suggest."""
 
-        def listed(names: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-            yield from ((n, list(self._loaded.model("mlm").words)) for n in range(len(names)))
+        def list_words(queries: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+            yield from (
+                (index, list(self._local_models.model("mlm").words))
+                for index in range(len(queries))
+            )
 
-        return self._memo("words", "mlm", listed, str, _VOCABULARY)(["all"])[0]
+        return self._memo("words", "mlm", list_words, str, _VOCABULARY_JSON)(["all"])[0]
 
     def suggest(
         self, texts: Sequence[str], top: int, among: Sequence[frozenset[str] | None] | None = None
     ) -> list[Words]:
         """Words for the first mask of each text; see `MaskedLanguageModel.suggest`."""
-        answer = self._asked(
+        compute = self._with_engine(
             partial(LoadedModels.suggest, top=top),
-            lambda requests: self._loaded.model("mlm").lengths([text for text, _ in requests]),
+            lambda requests: self._local_models.model("mlm").lengths(
+                [text for text, _ in requests]
+            ),
         )
-        memo = self._memo(f"first {top} words", "mlm", answer, _request_key, _WORDS)
+        memo = self._memo(f"first {top} words", "mlm", compute, _request_key, _WORDS_JSON)
         requests = list(zip(texts, among or [None] * len(texts), strict=True))
         # Requests about one text stand side by side: it is read once for them.
-        order = sorted(range(len(requests)), key=lambda number: _request_key(requests[number]))
-        answers = dict(zip(order, memo([requests[number] for number in order]), strict=True))
-        return [answers[number] for number in range(len(requests))]
+        order = sorted(range(len(requests)), key=lambda index: _request_key(requests[index]))
+        answers = dict(zip(order, memo([requests[index] for index in order]), strict=True))
+        return [answers[index] for index in range(len(requests))]
 
     def scores(self, texts: Iterable[str]) -> list[tuple[float, ...]]:
-        """What scorers of sentiment say of texts; see `lexicon.scores`."""
-        decided_by = f"{predicting_versions()} {source_fingerprint('s2lct.builder.language')}"
+        """The sentiment scores of each text, one per scorer; see `lexicon.scores`."""
+        dependencies = f"{predicting_versions()} {source_fingerprint('s2lct.builder.language')}"
 
-        def scored(texts: Sequence[str]) -> Iterator[tuple[int, tuple[float, ...]]]:
+        def score_texts(texts: Sequence[str]) -> Iterator[tuple[int, tuple[float, ...]]]:
             yield from enumerate(map(tuple, scores(texts)))
 
-        return Memo(self._cache, f"scores {decided_by}", scored, str, _SCORES)(list(texts))
+        return Memo(self._cache, f"scores {dependencies}", score_texts, str, _SCORES_JSON)(
+            list(texts)
+        )
 
-    def extended(
+    def cached_extensions(
         self,
-        decided_by: str,
+        dependencies: str,
         sources: Sequence[Source],
         extend: Callable[[Sequence[Source]], Iterable[tuple[int, Extended]]],
     ) -> list[Extended]:
-        """What extends each sentence, computed by ``extend`` where it is not kept.
+        """The extensions of each sentence, from the cache or else computed by ``extend``.
 
         Args:
-            decided_by: everything that it depends on, apart from the sentence.
+            dependencies: identifies everything that extensions depend on, apart from the sentence.
             sources: the sentences.
-            extend: yields the number of each sentence with what extends it, in any order.
+            extend: yields (index of the sentence, its extensions), in any order.
         """
-        decided_by = f"extended {decided_by} {predicting_versions()} {self._engine.device}"
-        return Memo(self._cache, decided_by, extend, _source_key, _EXTENDED)(sources)
+        dependencies = f"extended {dependencies} {predicting_versions()} {self._engine.device}"
+        return Memo(self._cache, dependencies, extend, _source_key, _EXTENDED_JSON)(sources)
 
     def _memo(
         self,
-        what: str,
+        answer_name: str,
         kind: Kind,
-        answer: Callable[[Sequence[Asked]], Iterable[tuple[int, Answer]]],
-        key: Callable[[Asked], str],
+        compute: Callable[[Sequence[Query]], Iterable[tuple[int, Answer]]],
+        key: Callable[[Query], str],
         encoding: TypeAdapter[Answer],
-    ) -> Memo[Asked, Answer]:
-        """Answers of a model depend on weights, code, packages, and where they are computed."""
+    ) -> Memo[Query, Answer]:
+        """A `Memo` for a model, whose key covers weights, code, package versions and device."""
         code = source_fingerprint("s2lct.builder.models")
-        weights = self._loaded.fingerprint(kind)
-        decided_by = f"{what} {weights} {code} {predicting_versions()} {self._engine.device}"
-        return Memo(self._cache, decided_by, answer, key, encoding)
+        weights = self._local_models.fingerprint(kind)
+        dependencies = (
+            f"{answer_name} {weights} {code} {predicting_versions()} {self._engine.device}"
+        )
+        return Memo(self._cache, dependencies, compute, key, encoding)
 
-    def _asked(
+    def _with_engine(
         self,
-        ask: Callable[[LoadedModels, Sequence[Asked]], Sequence[Answer]],
-        lengths: Callable[[Sequence[Asked]], Sequence[int]],
-    ) -> Callable[[Sequence[Asked]], Iterator[tuple[int, Answer]]]:
-        """A function that has the engine ask a model, equally long texts together."""
+        ask: Callable[[LoadedModels, Sequence[Query]], Sequence[Answer]],
+        lengths: Callable[[Sequence[Query]], Sequence[int]],
+    ) -> Callable[[Sequence[Query]], Iterator[tuple[int, Answer]]]:
+        """Wrap ``ask`` so that the engine runs it on batches of equally long queries."""
 
-        def answers(asked: Sequence[Asked]) -> Iterator[tuple[int, Answer]]:
-            parts = _parts(lengths(asked))
-            pieces = ([asked[number] for number in part] for part in parts)
-            for part, answered in self._engine.map(ask, pieces):
-                yield from zip(parts[part], answered, strict=True)
+        def compute(queries: Sequence[Query]) -> Iterator[tuple[int, Answer]]:
+            batches = _batches_for_workers(lengths(queries))
+            batches_of_queries = ([queries[index] for index in batch] for batch in batches)
+            for number, answers in self._engine.map(ask, batches_of_queries):
+                yield from zip(batches[number], answers, strict=True)
 
-        return answers
+        return compute
 
 
 def _tokens_key(sentence: Sequence[Token]) -> str:
-    return _TOKENS.dump_json(tuple(sentence)).decode()
+    return _TOKENS_JSON.dump_json(tuple(sentence)).decode()
 
 
 def _source_key(source: Source) -> str:
-    return _SOURCE.dump_json(source).decode()
+    return _SOURCE_JSON.dump_json(source).decode()
 
 
 @lru_cache(maxsize=256)
@@ -259,15 +270,15 @@ def _digest(words: frozenset[str] | None) -> str:
     return hashlib.sha256("\n".join(sorted(words)).encode()).hexdigest()[:16]
 
 
-def _request_key(request: Request) -> str:
+def _request_key(request: FillRequest) -> str:
     return json.dumps([request[0], _digest(request[1])])
 
 
-def _parts(lengths: Sequence[int]) -> list[list[int]]:
-    """The numbers of texts in parts for workers, equally long ones in one part."""
-    parts: list[list[int]] = []
-    for equal in batches_by_length(range(len(lengths)), lengths, lambda _: TEXTS_PER_TASK):
-        if not parts or len(parts[-1]) + len(equal) > TEXTS_PER_TASK:
-            parts.append([])
-        parts[-1] += equal
-    return parts
+def _batches_for_workers(lengths: Sequence[int]) -> list[list[int]]:
+    """Indices of texts in batches of at most `TEXTS_PER_TASK`, equally long texts together."""
+    batches: list[list[int]] = []
+    for same_length in batches_by_length(range(len(lengths)), lengths, lambda _: TEXTS_PER_TASK):
+        if not batches or len(batches[-1]) + len(same_length) > TEXTS_PER_TASK:
+            batches.append([])
+        batches[-1] += same_length
+    return batches

@@ -86,7 +86,7 @@ def draw(
         texts = [sentence.text for sentence in batch]
         tokens = dict(zip(texts, models.tag(texts), strict=True))
         matched = matches(batch, tokens, search_rules, Lexicon.load())
-        parsed = models.parsed([sentence.text for sentence, rule in matched if rule.complete])
+        parsed = models.parse_texts([sentence.text for sentence, rule in matched if rule.complete])
         complete_texts = {
             each.text for each in parsed if each is not None and is_complete_sentence(each)
         }
@@ -211,7 +211,7 @@ def extend_seeds(
     config = inputs.config
     pairs = [
         (seed, masked)
-        for seed, sentence in zip(seeds, models.parsed([seed.text for seed in seeds]), strict=True)
+        for seed, sentence in zip(seeds, models.parse_texts([seed.text for seed in seeds]), strict=True)
         if sentence is not None
         for masked in mask(
             seed.id,

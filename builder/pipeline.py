@@ -334,7 +334,7 @@ def extended_sources(
     usable = [source for source in sources if sentence_id(source.text) in rules.worth_processing]
     key = fingerprint_of([inputs.extension_settings, rules.requires_fluency])
     compute = partial(extend_batches, models=models, rules=rules)
-    extended = models.extended(key, usable, compute)
+    extended = models.cached_extensions(key, usable, compute)
     return {source.text: each for source, each in zip(usable, extended, strict=True)}
 
 

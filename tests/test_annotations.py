@@ -17,7 +17,7 @@ from s2lct.builder.annotations import (
 )
 from s2lct.builder.config import SHIPPED_ANNOTATIONS
 from s2lct.builder.curation.language_models import annotations_in
-from s2lct.builder.curation.sheets import Candidate, undecided
+from s2lct.builder.curation.sheets import Candidate, items_to_annotate
 from s2lct.errors import BuildError, S2lctError
 from s2lct.identity import content_id
 from s2lct.suite.annotation import Item, trap_id_of, with_traps
@@ -46,7 +46,7 @@ GIVEN = st.lists(
 def test_what_passed_is_never_read_again_nor_what_was_refused(given: list[Annotation]) -> None:
     annotations = Annotations(given)
     candidates = [Candidate(Item(id=id, text="A film."), {"neutral"}) for id in IDS[:4]]
-    left = {item.id for item in undecided(candidates, annotations)}
+    left = {item.id for item in items_to_annotate(candidates, annotations)}
     for id in IDS[:4]:
         found = annotations.of(id)
         grades = sorted(each.natural for each in found)
@@ -55,7 +55,7 @@ def test_what_passed_is_never_read_again_nor_what_was_refused(given: list[Annota
         # One annotator more can give a 2, and a third who does not takes it back.
         assert (id in left) == (grades in ([], [2]) and not refused)
     for annotator in "abcd":
-        for item in undecided(candidates, annotations, annotator):
+        for item in items_to_annotate(candidates, annotations, annotator):
             assert item.id in left
             assert annotator not in {each.annotator for each in annotations.of(item.id)}
 

@@ -29,10 +29,10 @@ from s2lct.builder.curation.curate import curate
 from s2lct.builder.curation.language_models import LanguageModel
 from s2lct.builder.curation.sheets import (
     QUESTIONS,
+    import_answers,
     protocol,
     read_sheets,
-    take_answers,
-    undecided,
+    items_to_annotate,
     write_sheets,
 )
 from s2lct.builder.records import sentence_id
@@ -152,7 +152,7 @@ def test_who_calls_broken_sentences_natural_is_stopped(corpus_path: Path, tmp_pa
     assert config.annotations[0].read_text().count('"quick"') == len(careless.requests[0])
     with pytest.warns(UserWarning, match="quick"):
         curated = curate(config, models=[People("a")])
-    assert curated.left and not undecided(curated.candidates, curated.annotations, "a")
+    assert curated.left and not items_to_annotate(curated.candidates, curated.annotations, "a")
     with pytest.warns(UserWarning, match="quick"), pytest.raises(BuildError, match="--corpus"):
         build(config.model_copy(update={"out": tmp_path / "suite"}))
 
@@ -320,12 +320,12 @@ def test_answers_are_taken_whole_or_not_at_all(tmp_path: Path, content: str, nam
     path.write_text(content, encoding="utf-8")
     file = AnnotationFile(tmp_path / "annotations.jsonl")
     with pytest.raises(S2lctError) as error:
-        take_answers(path, read_sheets(tmp_path), "Ada", file)
+        import_answers(path, read_sheets(tmp_path), "Ada", file)
     assert "answers.csv" in error.value.problem
     assert named in error.value.problem
     assert not file.path.exists()
     path.write_text(f"id,label,natural,relevant\n{ID},pos,2,no", encoding="utf-8")
-    assert take_answers(path, read_sheets(tmp_path), "Ada", file) == 1
+    assert import_answers(path, read_sheets(tmp_path), "Ada", file) == 1
     assert not file.annotations.accepts(ID, {"positive"})
     assert [one.relevant for one in file.all] == [False]
 
@@ -356,7 +356,7 @@ def test_answers_are_of_whom_their_rows_name_in_whatever_format(tmp_path: Path, 
         ]
         path.write_text(as_csv([columns, *cells]), encoding="utf-8")
     file = AnnotationFile(tmp_path / "annotations.jsonl")
-    assert take_answers(path, read_sheets(tmp_path), "", file) == 3
+    assert import_answers(path, read_sheets(tmp_path), "", file) == 3
     assert {(one.annotator, one.id, one.label, one.natural, one.relevant) for one in file.all} == {
         ("Ada", ITEMS[0].id, "positive", 2, True),
         ("Ada", ITEMS[1].id, "negative", 0, False),
@@ -365,7 +365,7 @@ def test_answers_are_of_whom_their_rows_name_in_whatever_format(tmp_path: Path, 
     # Under one name none replaces another's.
     before = file.path.read_bytes()
     with pytest.raises(AnnotationError, match="Bob, not of ada") as error:
-        take_answers(path, read_sheets(tmp_path), "ada", file)
+        import_answers(path, read_sheets(tmp_path), "ada", file)
     assert "leave --annotator out" in error.value.hint
     assert file.path.read_bytes() == before
 
@@ -376,11 +376,11 @@ def test_answers_that_nobody_signed_ask_for_a_name(tmp_path: Path) -> None:
     path.write_text(json.dumps({**ROWS[0], "annotator": None}), encoding="utf-8")
     file = AnnotationFile(tmp_path / "annotations.jsonl")
     with pytest.raises(AnnotationError, match="line 1: names no annotator") as error:
-        take_answers(path, read_sheets(tmp_path), "", file)
+        import_answers(path, read_sheets(tmp_path), "", file)
     assert "--annotator" in error.value.hint and not file.path.exists()
-    assert take_answers(path, read_sheets(tmp_path), "Ada", file) == 1
+    assert import_answers(path, read_sheets(tmp_path), "Ada", file) == 1
     # Nobody becomes two annotators by another spelling.
-    assert take_answers(path, read_sheets(tmp_path), "ADA", file) == 0
+    assert import_answers(path, read_sheets(tmp_path), "ADA", file) == 0
 
 
 @pytest.mark.parametrize(

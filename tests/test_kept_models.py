@@ -15,7 +15,7 @@ from conftest import SENTENCES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from s2lct.builder.kept_models import KeptModels, LoadedModels, Request
+from s2lct.builder.kept_models import KeptModels, LoadedModels, FillRequest
 from s2lct.builder.models import EMBEDDED, Words
 from s2lct.cache import Cache
 from s2lct.engines import InProcessEngine
@@ -26,7 +26,7 @@ MASKED = [
     text.replace(" ", " {mask} ", 1) if number % 2 else f"{text[:-1]} {{mask}}."
     for number, text in enumerate(TEXTS * 2)
 ]
-Answers = dict[Request, Words]
+Answers = dict[FillRequest, Words]
 AMONG = [
     (None, frozenset(("long", "new", "short")), frozenset(("film", "scene")))[number % 3]
     for number in range(len(MASKED))
@@ -120,7 +120,7 @@ def test_answers_of_other_packages_or_devices_do_not_count(
 @settings(max_examples=20)
 @given(st.lists(st.sampled_from(sorted(REQUESTS, key=str)), max_size=40), st.data())
 def test_fillings_depend_on_their_text_and_its_words_alone(
-    loaded: LoadedModels, alone: Answers, asked: list[Request], data: st.DataObject
+    loaded: LoadedModels, alone: Answers, asked: list[FillRequest], data: st.DataObject
 ) -> None:
     texts, among = [text for text, _ in asked], [words for _, words in asked]
     size = data.draw(st.sampled_from((1, 8, 32, 128)), "texts of a worker")

@@ -16,9 +16,9 @@ from s2lct.builder.config import BuildConfig
 from s2lct.builder.curation.language_models import LanguageModel
 from s2lct.builder.curation.sheets import (
     Candidate,
+    import_answers,
+    items_to_annotate,
     read_sheets,
-    take_answers,
-    undecided,
     write_sheets,
 )
 from s2lct.builder.inputs import Inputs, check_not_empty, read_inputs
@@ -76,7 +76,7 @@ class Curated(ShortRepr):
     @property
     def left(self) -> list[Item]:
         """What another annotator has still to read."""
-        return undecided(self.candidates, self.annotations)
+        return items_to_annotate(self.candidates, self.annotations)
 
 
 def curate(
@@ -109,7 +109,7 @@ def curate(
             file.annotations.check_care(name)
         added = None
         if answers is not None:
-            added = take_answers(answers, read_sheets(config.out), annotator, file)
+            added = import_answers(answers, read_sheets(config.out), annotator, file)
         inputs = read_inputs(config)
         draw = Draw(inputs, opened.enter_context(kept_models(inputs)))
         draw.tell_price(file)
@@ -117,7 +117,7 @@ def curate(
             annotate(draw, models, file, seed=config.seed, budget=budget)
         candidates = draw.candidates(file)
         sheets: list[Path] = []
-        if items := undecided(candidates, file.annotations, annotator):
+        if items := items_to_annotate(candidates, file.annotations, annotator):
             sheets = write_sheets(items, config.out, seed=config.seed)
     check_not_empty(config, is_empty=not candidates)
     return Curated(candidates, file.annotations, tuple(sheets), added)
@@ -156,7 +156,7 @@ class Draw:
         for seed in seeds:
             by_capability[seed.capability].append(seed)
         every = self._of_seeds(seeds) + self._cases(by_capability, rules, rules.annotations)
-        items = undecided(every, file.annotations)
+        items = items_to_annotate(every, file.annotations)
         tokens = sum(len(item.text) / CHARACTERS_PER_TOKEN + TOKENS_PER_TEXT for item in items)
         logger.warning(
             "about %s readings (%s tokens of language models) for %.0f cases",
@@ -279,14 +279,14 @@ def annotate(
         candidates = [
             each
             for each in draw.candidates(file, unanswered)
-            if any(undecided([each], file.annotations, model.name) for model in models)
+            if any(items_to_annotate([each], file.annotations, model.name) for model in models)
         ]
         if not candidates:
             return
         drawn = candidates[: min(CASES_PER_ROUND, max(1, budget_left // len(models)))]
         for model in models:
             drawn = [each for each in drawn if each.item.id not in unanswered]
-            if items := undecided(drawn, file.annotations, model.name)[:budget_left]:
+            if items := items_to_annotate(drawn, file.annotations, model.name)[:budget_left]:
                 budget_left -= len(items)
                 unanswered |= _ask(items, model, file, seed=seed)
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from s2lct.builder.annotations import Annotation
-from s2lct.builder.curation.sheets import ANSWERS, protocol
+from s2lct.builder.curation.sheets import LABEL_ANSWERS, protocol
 from s2lct.chat_client import SECONDS, ChatClient, ChatServerError
 from s2lct.errors import BuildError
 from s2lct.suite.annotation import Item
@@ -65,7 +65,7 @@ def annotations_in(answer: str, items: Sequence[Item], annotator: str) -> list[A
         annotations[place] = Annotation(
             id=items[place].id,
             annotator=annotator,
-            label=ANSWERS[label.lower()],
+            label=LABEL_ANSWERS[label.lower()],
             natural=int(natural),
             relevant=relevant == "1" if items[place].description else None,
             sentence=items[place].sentence or None,

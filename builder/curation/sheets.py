@@ -1,6 +1,6 @@
 """Sheets that annotators fill in, and their answers.
 
-An annotator sees the text, never how it was made nor what others found.
+An annotator sees only texts, not their origin nor the annotations of others.
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ from s2lct.suite.annotation import (
 )
 
 ITEMS_PER_SHEET = 200
-ANSWERS: dict[str, Answer] = {
+LABEL_ANSWERS: dict[str, Answer] = {
     "neg": "negative",
     "neu": "neutral",
     "pos": "positive",
     "mix": "mixed",
 }
 QUESTIONS = (
-    Question("label", "What does the author feel?", "mix where readers would split.", ANSWERS),
+    Question(
+        "label", "What does the author feel?", "mix where readers would split.", LABEL_ANSWERS
+    ),
     Question(
         "natural",
         "Would you publish it as it stands?",
@@ -51,21 +53,22 @@ QUESTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What may get into a suite if annotators accept it: an item, and the labels that are right."""
+    """An item that enters a suite if annotators accept it, with its correct labels."""
 
     item: Item
     labels: Collection[Label]
 
 
-def undecided(
+def items_to_annotate(
     candidates: Iterable[Candidate], annotations: Annotations, annotator: str = ""
 ) -> list[Item]:
-    """What another annotator, or a certain one, has still to read."""
+    """Items whose state is open, without those that ``annotator``, if given, has annotated."""
     return [
-        each.item
-        for each in candidates
-        if annotations.state(each.item.id, each.labels) == "open"
-        and annotator not in {annotation.annotator for annotation in annotations.of(each.item.id)}
+        candidate.item
+        for candidate in candidates
+        if annotations.state(candidate.item.id, candidate.labels) == "open"
+        and annotator
+        not in {annotation.annotator for annotation in annotations.of(candidate.item.id)}
     ]
 
 
@@ -75,79 +78,84 @@ def protocol() -> str:
 
 
 def write_sheets(items: Sequence[Item], folder: Path, *, seed: int) -> list[Path]:
-    """Write sheets: items as JSON lines, which are returned, a page and a table to be filled in.
+    """Write each sheet as JSON lines, an HTML page and a CSV table; return the JSON-lines files.
 
-    They get a folder of their own, which is named by what is in it: sheets that were handed out
-    before stay as they are.
+    The name of their subfolder contains a hash of the items, so earlier sheets are never changed.
     """
     ordered = shuffled(items, seed)
     subfolder = folder / f"cases-{fingerprint_of([item.id for item in ordered])[:8]}"
     starts = range(0, len(ordered), ITEMS_PER_SHEET)
-    names = [f"sheet-{number:03}" for number in range(1, len(starts) + 1)]
+    sheet_names = [f"sheet-{number:03}" for number in range(1, len(starts) + 1)]
     instructions = protocol()
     if not subfolder.is_dir():
-        with atomic_folder(subfolder) as written:
-            for name, start in zip(names, starts, strict=True):
+        with atomic_folder(subfolder) as partial_folder:
+            for name, start in zip(sheet_names, starts, strict=True):
                 sheet = with_traps(ordered[start : start + ITEMS_PER_SHEET], seed)
                 titles = f"{subfolder.name}-{name}", f"Cases: {name}"
                 form = Form(*titles, instructions.split("\n\n"), sheet, QUESTIONS)
-                write_text(written / f"{name}.jsonl", as_json_lines(map(asdict, sheet)))
-                write_text(written / f"{name}.html", form.html())
-                write_text(written / f"{name}.csv", form.csv())
-            write_text(written / "README.md", f"# What to do\n\n{instructions}")
-    return [subfolder / f"{name}.jsonl" for name in names]
+                write_text(partial_folder / f"{name}.jsonl", as_json_lines(map(asdict, sheet)))
+                write_text(partial_folder / f"{name}.html", form.html())
+                write_text(partial_folder / f"{name}.csv", form.csv())
+            write_text(partial_folder / "README.md", f"# What to do\n\n{instructions}")
+    return [subfolder / f"{name}.jsonl" for name in sheet_names]
 
 
 def read_sheets(folder: Path) -> dict[str, Item]:
-    """What was handed out by the sheets in a folder, those of earlier rounds too, by id."""
+    """The items of all sheets in a folder, including those of earlier rounds, by id."""
     sheets = sorted(folder.glob("*/sheet-*.jsonl"))
     lines = [line for path in sheets for line in path.read_text(encoding="utf-8").splitlines()]
     return {item.id: item for item in (Item(**json.loads(line)) for line in lines)}
 
 
-def take_answers(
-    path: Path, handed_out: Mapping[str, Item], annotator: str, file: AnnotationFile
+def import_answers(
+    path: Path, items: Mapping[str, Item], annotator: str, annotation_file: AnnotationFile
 ) -> int:
-    """Append answers to a file of annotations; how many are new.
+    """Append the answers in a file to the annotations; return the number of new annotations.
 
-    Nothing is appended if an answer is to none of the items or cannot be understood, or if broken
-    sentences were called natural.
+    Nothing is appended if an answer is invalid or about an unknown item, or if too many traps were
+    called natural.
 
     Args:
-        path: of the answers.
-        handed_out: what the sheets asked, by id.
-        annotator: whose answers these are; empty if each row says so.
-        file: is appended to.
+        path: the file of answers.
+        items: the items of the sheets, by id.
+        annotator: the name of the annotator; empty if each row names one.
+        annotation_file: the annotations to append to.
 
     Raises:
-        AnnotationError: see above, and `read_annotations`.
+        AnnotationError: the answers are refused; see also `read_annotations`.
     """
     annotations: dict[tuple[str, str], Annotation] = {}
-    spelled = {each.annotator.casefold(): each.annotator for each in file.all}
-    for each in read_annotations([path], QUESTIONS, handed_out, annotator):
-        if not each.answers:
+    spelling_of_name = {
+        annotation.annotator.casefold(): annotation.annotator for annotation in annotation_file.all
+    }
+    for row in read_annotations([path], QUESTIONS, items, annotator):
+        if not row.answers:
             continue
-        if missing := [q.name for q in QUESTIONS if q.name not in each.answers]:
+        if missing := [q.name for q in QUESTIONS if q.name not in row.answers]:
             raise AnnotationError(
-                f"{path}: {each.item} has no {' and no '.join(missing)}", hint="answer them too"
+                f"{path}: {row.item} has no {' and no '.join(missing)}", hint="answer them too"
             )
-        name = spelled.setdefault(each.annotator.casefold(), each.annotator)
-        annotations[name, each.item] = Annotation(
-            id=each.item,
-            annotator=name,
-            label=ANSWERS[each.answers["label"]],
-            natural=int(each.answers["natural"]),
-            relevant=each.answers["relevant"] == "1",
-            sentence=handed_out[each.item].sentence or None,
+        annotator_name = spelling_of_name.setdefault(row.annotator.casefold(), row.annotator)
+        annotations[annotator_name, row.item] = Annotation(
+            id=row.item,
+            annotator=annotator_name,
+            label=LABEL_ANSWERS[row.answers["label"]],
+            natural=int(row.answers["natural"]),
+            relevant=row.answers["relevant"] == "1",
+            sentence=items[row.item].sentence or None,
         )
     if not annotations:
         raise AnnotationError(
             f"--answers {path}: holds no answer", hint="fill in a sheet that `s2lct curate` wrote"
         )
-    earlier = {(each.annotator, each.id): each for each in file.all}
-    new = [each for key, each in annotations.items() if earlier.get(key) != each]
-    together = Annotations([*file.all, *new])
-    for name in {name for name, _ in annotations}:
-        together.check_care(name)
-    file.append(new)
-    return len(new)
+    earlier = {
+        (annotation.annotator, annotation.id): annotation for annotation in annotation_file.all
+    }
+    new_annotations = [
+        annotation for key, annotation in annotations.items() if earlier.get(key) != annotation
+    ]
+    all_annotations = Annotations([*annotation_file.all, *new_annotations])
+    for annotator_name in {annotator_name for annotator_name, _ in annotations}:
+        all_annotations.check_care(annotator_name)
+    annotation_file.append(new_annotations)
+    return len(new_annotations)

@@ -79,7 +79,7 @@ def shorten(sources: Sequence[Source], models: KeptModels, rules: BuildRules) ->
     for source in {source.text: source for source in sources}.values():
         if sentence_id(source.text) in rules.worth_processing:
             texts_and_forms += [(source.text, form) for form in _shorter_forms(source, rules)]
-    parsed = models.parsed([form.text for _, form in texts_and_forms])
+    parsed = models.parse_texts([form.text for _, form in texts_and_forms])
     complete = [
         (text, replace(form, parsed=sentence))
         for (text, form), sentence in zip(texts_and_forms, parsed, strict=True)
