@@ -99,14 +99,14 @@ def child(options: dict[str, Any]) -> None:
     from s2lct.builder.config import BuildConfig
 
     told: dict[str, Any] = {"asked": Counter(), "worker": 0}
-    plain = pipeline.KeptModels
+    plain = pipeline.CachedModels
 
     def measured(loaded: Any, engine: Any, cache: Any) -> Any:
         told["opened"] = time.perf_counter()
         told["before"] = told["opened"] - started
         return plain(loaded, Measured(engine, told["opened"], told), cache)
 
-    pipeline.KeptModels = measured  # type: ignore[misc, assignment]
+    pipeline.CachedModels = measured  # type: ignore[misc, assignment]
     started = time.perf_counter()
     with watched_workers(told):
         counts = pipeline.build_suite(BuildConfig.checked(**options))

@@ -13,7 +13,7 @@ from s2lct.builder.config import BuildConfig
 from s2lct.builder.corpus.collect import Corpus, with_distinct_names, without_conflicts
 from s2lct.builder.corpus.read import read_corpus
 from s2lct.builder.domains import Domain, load_domain
-from s2lct.builder.kept_models import LoadedModels
+from s2lct.builder.kept_models import LazyModels
 from s2lct.builder.neutral import read_neutral
 from s2lct.builder.records import Sentence
 from s2lct.errors import BuildError
@@ -38,7 +38,7 @@ class Inputs:
     domain: Domain
     capabilities: Sequence[Capability]
     corpora: Sequence[Corpus]
-    models: LoadedModels
+    models: LazyModels
     recorded: dict[str, Any]
 
     @property
@@ -76,7 +76,7 @@ def read_inputs(config: BuildConfig) -> Inputs:
     }
     # Inputs that may be missing come first, since reading the corpus can take long.
     neutral = read_neutral(config.neutral, **columns)
-    models = LoadedModels(config.tagger, config.parser, config.mlm)
+    models = LazyModels(config.tagger, config.parser, config.mlm)
     corpus = read_corpus(config.corpus, **columns, cleaned=config.templates == "fluent")
     corpora = [corpus]
     if neutral:

@@ -37,7 +37,7 @@ Query = TypeVar("Query")
 Answer = TypeVar("Answer")
 FillRequest = tuple[str, "frozenset[str] | None"]
 """A text with a mask, and the words that may fill it; None for any word."""
-Extended = tuple[int, list[Extension]]
+ConfirmedExtensions = tuple[int, list[Extension]]
 """(number of confirmed extensions of a sentence, its usable extensions)."""
 _TOKENS_JSON = TypeAdapter(tuple[Token, ...])
 _TREE_JSON = TypeAdapter(str | None)
@@ -45,7 +45,7 @@ _WORDS_JSON = TypeAdapter(Words)
 _VOCABULARY_JSON = TypeAdapter(list[str])
 _SCORES_JSON = TypeAdapter(tuple[float, ...])
 _SOURCE_JSON = TypeAdapter(Source)
-_EXTENDED_JSON = TypeAdapter(Extended)
+_EXTENDED_JSON = TypeAdapter(ConfirmedExtensions)
 _LOADERS: dict[Kind, Callable[[str], Any]] = {
     "tagger": load_tagger,
     "parser": load_parser,
@@ -53,7 +53,7 @@ _LOADERS: dict[Kind, Callable[[str], Any]] = {
 }
 
 
-class LoadedModels:
+class LazyModels:
     """The models of a build, each loaded on first use; every worker has one instance.
 
     Args:
@@ -135,7 +135,7 @@ class Memo(Generic[Query, Answer]):
         return [answers[key] for key in keys]
 
 
-class KeptModels:
+class CachedModels:
     """The models of a build with a cache of their answers.
 
     Args:
@@ -144,19 +144,17 @@ class KeptModels:
         cache: stores the answers.
     """
 
-    def __init__(
-        self, local_models: LoadedModels, engine: Engine[LoadedModels], cache: Cache
-    ) -> None:
+    def __init__(self, local_models: LazyModels, engine: Engine[LazyModels], cache: Cache) -> None:
         self._local_models, self._engine, self._cache = local_models, engine, cache
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Token, ...]]:
         """Tokens of each text; see `Tagger.tag`."""
-        compute = self._with_engine(LoadedModels.tag, lambda texts: [0] * len(texts))
+        compute = self._with_engine(LazyModels.tag, lambda texts: [0] * len(texts))
         return self._memo("tags", "tagger", compute, str, _TOKENS_JSON)(texts)
 
     def parse(self, sentences: Sequence[Sequence[Token]]) -> list[str | None]:
         """Bracketed trees; see `ConstituencyParser.parse`."""
-        compute = self._with_engine(LoadedModels.parse, lambda sentences: list(map(len, sentences)))
+        compute = self._with_engine(LazyModels.parse, lambda sentences: list(map(len, sentences)))
         return self._memo("parses", "parser", compute, _tokens_key, _TREE_JSON)(sentences)
 
     def parse_texts(self, texts: Sequence[str]) -> list[ParsedSentence | None]:
@@ -184,7 +182,7 @@ class KeptModels:
     ) -> list[Words]:
         """Words for the first mask of each text; see `MaskedLanguageModel.suggest`."""
         compute = self._with_engine(
-            partial(LoadedModels.suggest, top=top),
+            partial(LazyModels.suggest, top=top),
             lambda requests: self._local_models.model("mlm").lengths(
                 [text for text, _ in requests]
             ),
@@ -211,8 +209,8 @@ class KeptModels:
         self,
         dependencies: str,
         sources: Sequence[Source],
-        extend: Callable[[Sequence[Source]], Iterable[tuple[int, Extended]]],
-    ) -> list[Extended]:
+        extend: Callable[[Sequence[Source]], Iterable[tuple[int, ConfirmedExtensions]]],
+    ) -> list[ConfirmedExtensions]:
         """The extensions of each sentence, from the cache or else computed by ``extend``.
 
         Args:
@@ -241,7 +239,7 @@ class KeptModels:
 
     def _with_engine(
         self,
-        ask: Callable[[LoadedModels, Sequence[Query]], Sequence[Answer]],
+        ask: Callable[[LazyModels, Sequence[Query]], Sequence[Answer]],
         lengths: Callable[[Sequence[Query]], Sequence[int]],
     ) -> Callable[[Sequence[Query]], Iterator[tuple[int, Answer]]]:
         """Wrap ``ask`` so that the engine runs it on batches of equally long queries."""

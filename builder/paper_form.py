@@ -8,7 +8,7 @@ from itertools import chain, cycle, islice
 from s2lct.builder.annotations import Annotations
 from s2lct.builder.capabilities.schema import Form, SearchRule
 from s2lct.builder.inputs import Inputs
-from s2lct.builder.kept_models import KeptModels
+from s2lct.builder.kept_models import CachedModels
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.records import (
@@ -43,7 +43,7 @@ MAX_WORDINGS = 1_000
 """The largest number of wordings of a template that are used."""
 
 
-def rows(inputs: Inputs, models: KeptModels) -> tuple[Rows, Work]:
+def rows(inputs: Inputs, models: CachedModels) -> tuple[Rows, Work]:
     """The rows of each capability in the paper's form, and the counts of its work."""
     forms = {capability.id: capability.form("paper") for capability in inputs.capabilities}
     progress = bar("transform", len(forms))
@@ -74,7 +74,7 @@ def rows(inputs: Inputs, models: KeptModels) -> tuple[Rows, Work]:
 
 
 def draw(
-    inputs: Inputs, search_rules: Sequence[SearchRule], models: KeptModels, max_sentences: int
+    inputs: Inputs, search_rules: Sequence[SearchRule], models: CachedModels, max_sentences: int
 ) -> list[Sentence]:
     """The first ``max_sentences`` sentences of the corpus that meet one of a slot's rules."""
     ordered = candidates(inputs.sentences, search_rules, inputs.config.seed)
@@ -205,7 +205,7 @@ def _combinations(columns: Sequence[Sequence[Sentence]]) -> Iterator[tuple[Sente
 
 
 def extend_seeds(
-    seeds: Sequence[Seed], inputs: Inputs, models: KeptModels
+    seeds: Sequence[Seed], inputs: Inputs, models: CachedModels
 ) -> list[tuple[Seed, list[Extension]]]:
     """Each seed with words in place of its masks, once for each masked sentence of the seed."""
     config = inputs.config
@@ -240,7 +240,7 @@ def extend_seeds(
 def confirm_expansions(
     extended: Sequence[tuple[Seed, Sequence[Extension]]],
     forms: Mapping[str, Form],
-    models: KeptModels,
+    models: CachedModels,
 ) -> list[Expansion]:
     """The expansions that meet the three criteria of S²LCT, in the given order.
 

@@ -15,7 +15,7 @@ from s2lct.builder.annotations import Annotations
 from s2lct.builder.capabilities.schema import Capability, SearchRule
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.inputs import Inputs, check_not_empty, read_inputs
-from s2lct.builder.kept_models import Extended, KeptModels, LoadedModels
+from s2lct.builder.kept_models import ConfirmedExtensions, CachedModels, LazyModels
 from s2lct.builder.models import EMBEDDED
 from s2lct.builder.records import Family, Seed, Sentence, Source, seed_source_id, sentence_id
 from s2lct.builder.rules import BuildRules, annotated_rules, unread_rules
@@ -87,19 +87,19 @@ def build_suite(config: BuildConfig) -> dict[str, dict[str, int]]:
 
 
 @contextmanager
-def kept_models(inputs: Inputs) -> Iterator[KeptModels]:
+def kept_models(inputs: Inputs) -> Iterator[CachedModels]:
     """The models of a build, within the block, in front of a cache of their predictions.
 
     The models run in this process, or in the workers of the engine.
     """
     config = inputs.config
     with ExitStack() as contexts:
-        engine: Engine[LoadedModels] = InProcessEngine(inputs.models)
+        engine: Engine[LazyModels] = InProcessEngine(inputs.models)
         if config.engine == "ray":
-            make_models = partial(LoadedModels, config.tagger, config.parser, config.mlm)
+            make_models = partial(LazyModels, config.tagger, config.parser, config.mlm)
             contexts.enter_context(ray_cluster())
             engine = RayEngine(make_models)
-        yield KeptModels(inputs.models, engine, contexts.enter_context(Cache()))
+        yield CachedModels(inputs.models, engine, contexts.enter_context(Cache()))
 
 
 def _existing_suite(
@@ -124,7 +124,7 @@ def _existing_suite(
     return description
 
 
-def fluent_rows(inputs: Inputs, models: KeptModels) -> tuple[write.Rows, write.Work]:
+def fluent_rows(inputs: Inputs, models: CachedModels) -> tuple[write.Rows, write.Work]:
     """The rows of each capability in the fluent form, and the counts of its work."""
     rows: write.Rows = {capability.id: [] for capability in inputs.capabilities}
     work: dict[str, Mapping[str, int]] = {}
@@ -153,7 +153,7 @@ def _capabilities_and_rules(inputs: Inputs) -> Iterator[tuple[list[Capability], 
 
 
 def fluent_families(
-    inputs: Inputs, capabilities: Sequence[Capability], models: KeptModels, rules: BuildRules
+    inputs: Inputs, capabilities: Sequence[Capability], models: CachedModels, rules: BuildRules
 ) -> tuple[dict[str, list[Family]], write.Work]:
     """The families of each capability in the fluent form, and the counts of its work."""
     forms = {capability.id: capability.form("fluent") for capability in capabilities}
@@ -174,7 +174,7 @@ def fluent_families(
 
 
 def _work_counts(
-    slots: Sequence[Slot], seeds: Mapping[str, Sequence[Seed]], extended: Mapping[str, Extended]
+    slots: Sequence[Slot], seeds: Mapping[str, Sequence[Seed]], extended: Mapping[str, ConfirmedExtensions]
 ) -> write.Work:
     """For each capability, how many sentences were found and how many expansions were tried."""
     return {
@@ -264,7 +264,7 @@ def slots_with_candidates(
 
 
 def draw_seeds(
-    slots: Sequence[Slot], capabilities: Sequence[Capability], models: KeptModels, rules: BuildRules
+    slots: Sequence[Slot], capabilities: Sequence[Capability], models: CachedModels, rules: BuildRules
 ) -> dict[str, list[Seed]]:
     """Draw sentences and compose seeds of them, until there are enough seeds."""
     progress = bar("compose", len(capabilities))
@@ -311,7 +311,7 @@ def streams_of(
     return usable_seeds(keep_seeds(streams, rules.annotations), form, rules)
 
 
-def draw_sources(slots: Sequence[Slot], models: KeptModels, rules: BuildRules) -> None:
+def draw_sources(slots: Sequence[Slot], models: CachedModels, rules: BuildRules) -> None:
     """Select and shorten the next sentences of slots."""
     while open_slots := [s for s in slots if s.candidates and len(s.matching) < s.wanted_count]:
         batches = [(slot.rules, slot.candidates[: slot.batch_size]) for slot in open_slots]
@@ -328,8 +328,8 @@ def draw_sources(slots: Sequence[Slot], models: KeptModels, rules: BuildRules) -
 
 
 def extended_sources(
-    inputs: Inputs, sources: Sequence[Source], models: KeptModels, rules: BuildRules
-) -> dict[str, Extended]:
+    inputs: Inputs, sources: Sequence[Source], models: CachedModels, rules: BuildRules
+) -> dict[str, ConfirmedExtensions]:
     """The extensions of sentences, by text; those of earlier builds come from the cache."""
     usable = [source for source in sources if sentence_id(source.text) in rules.worth_processing]
     key = fingerprint_of([inputs.extension_settings, rules.requires_fluency])
@@ -339,8 +339,8 @@ def extended_sources(
 
 
 def extend_batches(
-    sources: Sequence[Source], models: KeptModels, rules: BuildRules
-) -> Iterator[tuple[int, Extended]]:
+    sources: Sequence[Source], models: CachedModels, rules: BuildRules
+) -> Iterator[tuple[int, ConfirmedExtensions]]:
     """The extensions of each sentence, with its number in ``sources``."""
     # Models read equally long texts fastest together.
     order = sorted(range(len(sources)), key=lambda n: (len(sources[n].text), sources[n].text))
@@ -348,7 +348,7 @@ def extend_batches(
     batches = [order[start : start + SENTENCES_PER_EXTENSION_BATCH] for start in starts]
     progress = bar("extend", len(order))
 
-    def extend_batch(batch: Sequence[int]) -> list[Extended]:
+    def extend_batch(batch: Sequence[int]) -> list[ConfirmedExtensions]:
         batch_sources = [sources[number] for number in batch]
         return confirm(batch_sources, extend(batch_sources, models, rules), models, rules)
 

@@ -39,7 +39,7 @@ from s2lct.builder.config import (
     BuildConfig,
 )
 from s2lct.builder.inputs import Inputs, read_inputs
-from s2lct.builder.kept_models import KeptModels
+from s2lct.builder.kept_models import CachedModels
 from s2lct.builder.pipeline import (
     draw_seeds,
     extend_batches,
@@ -75,7 +75,7 @@ DRAWS = (0, 2027)
 """Seeds of the random draws with which annotations were gathered."""
 
 
-def reached(inputs: Inputs, models: KeptModels, rules: BuildRules) -> set[str]:
+def reached(inputs: Inputs, models: CachedModels, rules: BuildRules) -> set[str]:
     """The ids of all from which a build makes something that annotators accepted."""
     ids: set[str] = set()
     slots = slots_with_candidates(inputs.sentences, inputs.capabilities, rules)

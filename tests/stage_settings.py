@@ -8,7 +8,7 @@ from typing import Any
 from s2lct.builder.annotations import Annotations
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.domains import load_domain
-from s2lct.builder.kept_models import KeptModels, LoadedModels
+from s2lct.builder.kept_models import CachedModels, LazyModels
 from s2lct.builder.models import EMBEDDED
 from s2lct.builder.rules import AllBut, BuildRules, annotated_rules, unread_rules
 from s2lct.cache import Cache
@@ -33,7 +33,7 @@ def accepting_rules(**changes: Any) -> BuildRules:
     return replace(rules_for(Annotations()), **(everything | changes))
 
 
-def models() -> KeptModels:
+def models() -> CachedModels:
     """The embedded models, or the stubs that stand for them."""
-    loaded = LoadedModels(EMBEDDED, EMBEDDED, EMBEDDED)
-    return KeptModels(loaded, InProcessEngine(loaded), Cache())
+    loaded = LazyModels(EMBEDDED, EMBEDDED, EMBEDDED)
+    return CachedModels(loaded, InProcessEngine(loaded), Cache())

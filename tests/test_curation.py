@@ -30,9 +30,9 @@ from s2lct.builder.curation.language_models import LanguageModel
 from s2lct.builder.curation.sheets import (
     QUESTIONS,
     import_answers,
+    items_to_annotate,
     protocol,
     read_sheets,
-    items_to_annotate,
     write_sheets,
 )
 from s2lct.builder.records import sentence_id

@@ -11,7 +11,7 @@ import pytest
 from stage_settings import rules_for
 from stub_models import StubParser, StubTagger
 
-from s2lct.builder.kept_models import KeptModels
+from s2lct.builder.kept_models import CachedModels
 from s2lct.builder.language.fluency import breaks_grammar, takes_an
 from s2lct.builder.language.grammar import ReferenceGrammar
 from s2lct.builder.language.lexicon import scores
@@ -75,7 +75,7 @@ def source_of(text: str) -> Source:
 def extensions_of(text: str) -> list[Extension]:
     """Everything that passes without a reader, of all words at every place."""
     rules = rules_for(masks=10_000, masks_per_sentence=1, mask_tags=tuple(WORDS), collocations=None)
-    models, sources = cast(KeptModels, EveryModel()), [source_of(text)]
+    models, sources = cast(CachedModels, EveryModel()), [source_of(text)]
     with patch.object(extend, "MAX_FILLINGS", 1_000):
         ((_, (_, found)),) = extend_batches(sources, models, rules)
     return found
@@ -139,7 +139,7 @@ def test_a_word_has_the_tag_that_it_has_in_its_sentence(proposed: str) -> None:
     grammar = ReferenceGrammar({("NP", ("DT", "JJ", "NN")): 1, ("NP", ("DT", "NN")): 3})
 
     def confirmed(grammar: ReferenceGrammar, tags: set[str]) -> list[tuple[str, Production]]:
-        models, rules = cast(KeptModels, EveryModel()), rules_for(mask_tags=tags)
+        models, rules = cast(CachedModels, EveryModel()), rules_for(mask_tags=tags)
         with patch.object(ReferenceGrammar, "load", lambda: grammar):
             (found,) = confirm.confirm_parses([base], [[extension]], models, rules)
         return [(one.inserted[0].tag, one.production) for one in found]

@@ -15,7 +15,7 @@ from conftest import SENTENCES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from s2lct.builder.kept_models import KeptModels, LoadedModels, FillRequest
+from s2lct.builder.kept_models import CachedModels, FillRequest, LazyModels
 from s2lct.builder.models import EMBEDDED, Words
 from s2lct.cache import Cache
 from s2lct.engines import InProcessEngine
@@ -34,10 +34,10 @@ AMONG = [
 REQUESTS = set(zip(MASKED, AMONG, strict=True)) | {(text, None) for text in MASKED}
 
 
-class Killed(InProcessEngine[LoadedModels]):
+class Killed(InProcessEngine[LazyModels]):
     """Answers so many asks, in any order, and is killed then."""
 
-    def __init__(self, worker: LoadedModels, answers: int) -> None:
+    def __init__(self, worker: LazyModels, answers: int) -> None:
         super().__init__(worker)
         self.left = answers
 
@@ -52,12 +52,12 @@ class Killed(InProcessEngine[LoadedModels]):
 
 
 @pytest.fixture(scope="module")
-def loaded() -> LoadedModels:
-    return LoadedModels(EMBEDDED, EMBEDDED, EMBEDDED)
+def loaded() -> LazyModels:
+    return LazyModels(EMBEDDED, EMBEDDED, EMBEDDED)
 
 
 @pytest.fixture(scope="module")
-def alone(loaded: LoadedModels) -> Answers:
+def alone(loaded: LazyModels) -> Answers:
     """What fills each text, asked by itself."""
     return {
         request: loaded.model("mlm").suggest([request[0]], 5, [request[1]])[0]
@@ -71,7 +71,7 @@ def answers_of(models: Any) -> tuple[Any, ...]:
 
 
 def test_an_interrupted_run_goes_on_and_nothing_is_asked_twice(
-    loaded: LoadedModels, monkeypatch: pytest.MonkeyPatch
+    loaded: LazyModels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("s2lct.builder.kept_models.TEXTS_PER_TASK", 7)
     tokens = loaded.tag(TEXTS)
@@ -81,19 +81,19 @@ def test_an_interrupted_run_goes_on_and_nothing_is_asked_twice(
         for answers in (2, 3, 4, 100):
             engine = Killed(loaded, answers)
             try:
-                assert answers_of(KeptModels(loaded, engine, cache)) == plain
+                assert answers_of(CachedModels(loaded, engine, cache)) == plain
             except KeyboardInterrupt:
                 asks += answers
             else:
                 asks += answers - engine.left
         assert asks > 2 + 3 + 4
-        assert answers_of(KeptModels(loaded, Killed(loaded, 0), cache)) == plain
+        assert answers_of(CachedModels(loaded, Killed(loaded, 0), cache)) == plain
 
 
 def test_answers_of_other_packages_or_devices_do_not_count(
-    loaded: LoadedModels, monkeypatch: pytest.MonkeyPatch
+    loaded: LazyModels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Counting(InProcessEngine[LoadedModels]):
+    class Counting(InProcessEngine[LazyModels]):
         device, asks = "cpu", 0
 
         def map(self, ask: Callable[..., Any], given: Iterable[Any]) -> Iterator[tuple[int, Any]]:
@@ -104,7 +104,7 @@ def test_answers_of_other_packages_or_devices_do_not_count(
         engine = Counting(loaded)
         engine.device = device
         with Cache() as cache:
-            answers_of(KeptModels(loaded, engine, cache))
+            answers_of(CachedModels(loaded, engine, cache))
         return engine.asks
 
     assert asks("cpu") == asks("H100") == 3
@@ -120,7 +120,7 @@ def test_answers_of_other_packages_or_devices_do_not_count(
 @settings(max_examples=20)
 @given(st.lists(st.sampled_from(sorted(REQUESTS, key=str)), max_size=40), st.data())
 def test_fillings_depend_on_their_text_and_its_words_alone(
-    loaded: LoadedModels, alone: Answers, asked: list[FillRequest], data: st.DataObject
+    loaded: LazyModels, alone: Answers, asked: list[FillRequest], data: st.DataObject
 ) -> None:
     texts, among = [text for text, _ in asked], [words for _, words in asked]
     size = data.draw(st.sampled_from((1, 8, 32, 128)), "texts of a worker")
@@ -132,7 +132,7 @@ def test_fillings_depend_on_their_text_and_its_words_alone(
         tempfile.TemporaryDirectory() as folder,
         Cache(Path(folder) / "cache.sqlite") as cache,
     ):
-        models = KeptModels(loaded, InProcessEngine(loaded), cache)
+        models = CachedModels(loaded, InProcessEngine(loaded), cache)
         models.suggest(texts[::2], 5, among[::2])
         found = models.suggest(texts, 5, among)
     torch.set_num_threads(before)
@@ -140,7 +140,7 @@ def test_fillings_depend_on_their_text_and_its_words_alone(
     assert found == loaded.model("mlm").suggest(texts, 5, among)
 
 
-def test_what_fills_a_mask_is_ranked_as_rounded_and_by_alphabet(loaded: LoadedModels) -> None:
+def test_what_fills_a_mask_is_ranked_as_rounded_and_by_alphabet(loaded: LazyModels) -> None:
     model = loaded.model("mlm")
     few = frozenset(model.words[::50])
     for text in MASKED[:6]:

@@ -22,7 +22,7 @@ from s2lct.builder.curation.sheets import (
     write_sheets,
 )
 from s2lct.builder.inputs import Inputs, check_not_empty, read_inputs
-from s2lct.builder.kept_models import KeptModels
+from s2lct.builder.kept_models import CachedModels
 from s2lct.builder.pipeline import draw_seeds, extend_batches, kept_models, slots_with_candidates
 from s2lct.builder.records import Case, Expansion, Seed, sentence_id
 from s2lct.builder.rules import BuildRules, annotated_rules, curation_rules, with_annotations
@@ -126,7 +126,7 @@ def curate(
 class Draw:
     """Draws what a build would have if annotators accepted what they have not decided yet."""
 
-    def __init__(self, inputs: Inputs, models: KeptModels) -> None:
+    def __init__(self, inputs: Inputs, models: CachedModels) -> None:
         self._inputs, self._models = inputs, models
         self._forms = {each.id: each.form("fluent") for each in inputs.capabilities}
         self._shows = {each.id: each.raters or each.title for each in inputs.capabilities}

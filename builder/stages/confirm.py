@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
-from s2lct.builder.kept_models import Extended, KeptModels
+from s2lct.builder.kept_models import ConfirmedExtensions, CachedModels
 from s2lct.builder.language.fluency import breaks_grammar
 from s2lct.builder.language.grammar import Node, ReferenceGrammar, read_tree
 from s2lct.builder.language.lexicon import Lexicon, score_distance, subjectivity
@@ -28,9 +28,9 @@ MAX_SHIFT = 0.3
 def confirm(
     sources: Sequence[Source],
     extensions: Sequence[Sequence[Extension]],
-    models: KeptModels,
+    models: CachedModels,
     rules: BuildRules,
-) -> list[Extended]:
+) -> list[ConfirmedExtensions]:
     """For each sentence, the number of confirmed extensions, and the usable ones among them.
 
     The usable extensions are parsed.
@@ -43,7 +43,7 @@ def confirm(
 def confirm_parses(
     sources: Sequence[Source],
     extensions: Sequence[Sequence[Extension]],
-    models: KeptModels,
+    models: CachedModels,
     rules: BuildRules,
 ) -> list[list[Extension]]:
     """The extensions of each sentence with the tags and the parse that were proposed, parsed.
@@ -87,7 +87,7 @@ def confirm_parses(
 def label_preserving(
     sources: Sequence[Source],
     extensions: Sequence[Sequence[Extension]],
-    models: KeptModels,
+    models: CachedModels,
     rules: BuildRules,
 ) -> list[list[Extension]]:
     """The extensions of each sentence that keep its label and read well, the likeliest first.

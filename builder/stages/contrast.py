@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from s2lct.builder.capabilities.schema import Form, SearchRule
-from s2lct.builder.kept_models import KeptModels
+from s2lct.builder.kept_models import CachedModels
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.language.reach import is_negation
 from s2lct.builder.records import Case, Expansion, Seed, Sentence, sentence_id
@@ -29,7 +29,7 @@ def contrast(
     expansions: Mapping[str, Sequence[Expansion]],
     forms: Mapping[str, Form],
     sentences: Sequence[Sentence],
-    models: KeptModels,
+    models: CachedModels,
     rules: BuildRules,
 ) -> dict[str, Case]:
     """The contrasts of cases, by the ids of the cases.
@@ -81,7 +81,7 @@ def _with_other_sentences(
     cases: Sequence[tuple[str, str, Seed]],
     search_rules: Sequence[SearchRule],
     sentences: Sequence[Sentence],
-    models: KeptModels,
+    models: CachedModels,
     rules: BuildRules,
 ) -> dict[str, Case]:
     """Contrasts with another sentence of about the same length.
@@ -130,7 +130,7 @@ def _by_similar_length(
 def _contrasts_by_rewording(
     seeds: Sequence[Seed],
     expansions: Mapping[str, Sequence[Expansion]],
-    models: KeptModels,
+    models: CachedModels,
     rules: BuildRules,
 ) -> dict[str, Case]:
     """Contrasts in which one word is replaced or inserted, by the ids of their cases."""

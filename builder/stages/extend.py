@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from s2lct.builder.kept_models import KeptModels
+from s2lct.builder.kept_models import CachedModels
 from s2lct.builder.language.fluency import clashes
 from s2lct.builder.language.grammar import (
     Node,
@@ -57,7 +57,7 @@ def sources_of(seeds: Mapping[str, Sequence[Seed]]) -> list[Source]:
 
 
 def extend(
-    sources: Sequence[Source], models: KeptModels, rules: BuildRules
+    sources: Sequence[Source], models: CachedModels, rules: BuildRules
 ) -> list[list[Extension]]:
     """The extensions of each sentence that the rules allow, before tagging and parsing.
 
@@ -107,7 +107,7 @@ def _is_allowed_in_cases(extension: Extension, label: Label, rules: BuildRules) 
 
 
 def masked_extensions(
-    sources: Sequence[Source], models: KeptModels, rules: BuildRules
+    sources: Sequence[Source], models: CachedModels, rules: BuildRules
 ) -> list[list[Extension]]:
     """Extensions by the masked language model, the likeliest words of each masked sentence first.
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from s2lct.builder.kept_models import KeptModels
+from s2lct.builder.kept_models import CachedModels
 from s2lct.builder.language.fluency import clashes
 from s2lct.builder.language.lexicon import MIN_OPINION_SCORE, Lexicon, ScoreTexts
 from s2lct.builder.language.operations import thing_nouns
@@ -61,7 +61,7 @@ class Place:
     target_label: Label
 
 
-def find_place(source: Source, models: KeptModels, *, relaxed: bool = False) -> Place | None:
+def find_place(source: Source, models: CachedModels, *, relaxed: bool = False) -> Place | None:
     """Find the place where a word would change a sentence's sentiment; None if there is none.
 
     In a sentence with a sentiment, it is the only opinion word, if that is an adjective. In a
@@ -117,7 +117,7 @@ def _place_of_only_opinion(
     return Place(token_number, True, target_label) if tokens[token_number].tag == "JJ" else None
 
 
-def evaluative_adjectives(models: KeptModels, lexicon: Lexicon) -> Mapping[Label, frozenset[str]]:
+def evaluative_adjectives(models: CachedModels, lexicon: Lexicon) -> Mapping[Label, frozenset[str]]:
     """Positive and negative adjectives on which the lexicon, the scorers and the model agree.
 
     The masked language model says whether reviewers use a word in praise or in blame.
@@ -175,7 +175,7 @@ def reworded(parsed: ParsedSentence, place: Place, word: str) -> ParsedSentence:
 
 def words_for(
     places: Sequence[tuple[Source, Place]],
-    models: KeptModels,
+    models: CachedModels,
     words_of_label: Mapping[Label, frozenset[str]],
 ) -> list[str | None]:
     """A word for each place; None where none fits.

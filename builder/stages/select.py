@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from s2lct.builder.capabilities.schema import SearchRule
 from s2lct.builder.corpus.clean import is_plain_sentence
-from s2lct.builder.kept_models import KeptModels
+from s2lct.builder.kept_models import CachedModels
 from s2lct.builder.language.lexicon import Lexicon
 from s2lct.builder.records import ParsedSentence, Sentence, Source, Token
 from s2lct.builder.rules import BuildRules
@@ -16,7 +16,7 @@ from s2lct.builder.stages.soundness import sound_sources
 
 def select(
     searches: Sequence[tuple[Sequence[SearchRule], Sequence[Sentence]]],
-    models: KeptModels,
+    models: CachedModels,
     rules: BuildRules,
 ) -> list[list[Source]]:
     """The sentences of each search that meet one of its rules, in their order.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
-from s2lct.builder.kept_models import KeptModels
+from s2lct.builder.kept_models import CachedModels
 from s2lct.builder.language.fluency import DEGREE_WORDS, clashes
 from s2lct.builder.language.grammar import Node, ReferenceGrammar, connectives, shipped_attachments
 from s2lct.builder.language.lexicon import POSTDETERMINERS, Lexicon
@@ -73,7 +73,9 @@ MAX_SHORTER_FORMS = 4
 """The number of shorter forms of a sentence that seeds may use."""
 
 
-def shorten(sources: Sequence[Source], models: KeptModels, rules: BuildRules) -> list[list[Source]]:
+def shorten(
+    sources: Sequence[Source], models: CachedModels, rules: BuildRules
+) -> list[list[Source]]:
     """For each sentence, its usable shorter forms, followed by itself if it may be used."""
     texts_and_forms: list[tuple[str, Source]] = []
     for source in {source.text: source for source in sources}.values():
