@@ -27,31 +27,31 @@ from s2lct.suite.read import faults_in
 from s2lct.table_files import read_rows
 
 PROTOCOL = "2026-11"
-"""Version of the instructions of annotations that name none; a new version needs a new name."""
+"""The default version of the instructions to annotators; a new version needs a new name."""
 MIN_ANNOTATORS = 2
 BEST_GRADE = 2
-"""Of naturalness."""
+"""The best grade of naturalness."""
 MAX_SHARE_OF_TRAPS_PASSED = 0.1
-"""An annotator who calls more of the broken sentences natural is careless."""
+"""An annotator who calls a greater share of traps natural is careless."""
 INDEX_SUFFIX = ".reached"
-"""Ending of the index beside a file of annotations."""
+"""The suffix of the index file beside a file of annotations."""
 Answer = Label | Literal["mixed"]
 State = Literal["accepted", "refused", "open"]
-"""What annotators decided of a text; another annotator decides an open one."""
+"""The decision of annotators on a text; ``open`` if another annotation is needed."""
 
 
 class Annotation(BaseModel):
-    """What an annotator says of a text.
+    """An annotator's judgement of a text.
 
     Attributes:
-        id: content id of the text: a sentence, an extension of one, or a case.
-        annotator: who read it; files before suite 4.0.0 call this ``reader``.
+        id: the content id of the text: a sentence, an extension of one, or a case.
+        annotator: the name of the annotator; in files before suite 4.0.0 called ``reader``.
         protocol: version of the instructions.
-        label: the sentiment that it has; ``mixed`` where readers would split.
+        label: the sentiment of the text; ``mixed`` if readers would disagree.
         natural: 2 if a fluent writer could have written every word, 1 if an editor would strike or
             change one, 0 if something is wrong.
-        relevant: whether it shows its capability; None for a sentence by itself.
-        sentence: of a case, the id of the sentence in it, with what was inserted.
+        relevant: whether the text shows its capability; None for a sentence outside of a case.
+        sentence: for a case, the id of the sentence in it, with its insertion.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -72,19 +72,19 @@ _ROWS = TypeAdapter(Annotated[list[Annotation], Field(fail_fast=True)])
 
 
 class Annotations:
-    """Annotations by the text that they are about, without those of careless annotators.
+    """Annotations by the id of their text, without those of careless annotators.
 
-    Without any, and where undecided texts are accepted, every text is.
+    Without annotations every text is accepted if undecided texts are.
 
     Args:
-        annotations: by any annotators, in any order.
-        marks_allowed: how many annotators of an accepted text may have graded it 1.
+        annotations: annotations of any annotators, in any order.
+        marks_allowed: the number of annotators of an accepted text that may have graded it 1.
         accepts_undecided: whether texts are accepted that no annotator refused.
-        left_out: ids of texts that are not accepted, whatever annotators say.
+        left_out: ids of texts that are never accepted.
 
     Attributes:
-        careless: by annotator, why their annotations do not count.
-        index: ids of what led to something accepted when the annotations were indexed (see
+        careless: the reason why the annotations of a careless annotator are left out, by name.
+        index: ids of texts that led to accepted cases when the annotations were indexed (see
             ``scripts/index_annotations.py``): sentences, texts with masks, phrases, and sentences
             in the seeds and in the expansions of a capability. None where there is no index.
     """
@@ -105,19 +105,21 @@ class Annotations:
         for annotation in annotations:
             by_id[annotation.id][annotation.annotator] = annotation
         traps = {trap_id_of(id) for id in by_id}.intersection(by_id)
-        of_traps = [annotation for id in traps for annotation in by_id.pop(id).values()]
-        read = Counter(annotation.annotator for annotation in of_traps)
-        missed = Counter(trap.annotator for trap in of_traps if trap.natural == BEST_GRADE)
+        on_traps = [annotation for id in traps for annotation in by_id.pop(id).values()]
+        trap_count = Counter(annotation.annotator for annotation in on_traps)
+        missed = Counter(trap.annotator for trap in on_traps if trap.natural == BEST_GRADE)
         # One may be missed by chance.
         self.careless = {
             name: f"{name} called {missed[name]} of {number} broken sentences natural"
-            for name, number in sorted(read.items())
+            for name, number in sorted(trap_count.items())
             if missed[name] > max(1, MAX_SHARE_OF_TRAPS_PASSED * number)
         }
         self._by_id: Mapping[str, list[Annotation]] = {
-            id: kept
+            id: careful
             for id, by_annotator in by_id.items()
-            if (kept := [by_annotator[n] for n in sorted(by_annotator) if n not in self.careless])
+            if (
+                careful := [by_annotator[n] for n in sorted(by_annotator) if n not in self.careless]
+            )
         }
 
     def __iter__(self) -> Iterator[str]:
@@ -138,9 +140,9 @@ class Annotations:
         return merged
 
     def warn_of_careless(self) -> None:
-        """Warn of annotators whose annotations are left out."""
-        for why in self.careless.values():
-            warnings.warn(f"{why}, and is left out", S2lctWarning, stacklevel=3)
+        """Warn of careless annotators, whose annotations are left out."""
+        for reason in self.careless.values():
+            warnings.warn(f"{reason}, and is left out", S2lctWarning, stacklevel=3)
 
     def check_care(self, annotator: str) -> None:
         """Refuse a careless annotator.
@@ -155,7 +157,7 @@ class Annotations:
             )
 
     def of(self, id: str) -> list[Annotation]:
-        """The annotations of a text, by annotator."""
+        """The annotations of a text, sorted by annotator."""
         return self._by_id.get(id, [])
 
     def accepts(self, id: str, labels: Collection[Label]) -> bool:
@@ -165,8 +167,8 @@ class Annotations:
         texts are accepted, no annotator refused it.
 
         Args:
-            id: of the text.
-            labels: the labels that are right.
+            id: the id of the text.
+            labels: the correct labels.
         """
         if id in self._left_out or (id not in self._by_id and not self._accepts_undecided):
             return False
@@ -174,7 +176,7 @@ class Annotations:
         return state == "accepted" or (state == "open" and self._accepts_undecided)
 
     def state(self, id: str, labels: Collection[Label]) -> State:
-        """What annotators decided so far; the arguments are those of `accepts`.
+        """The decision of annotators so far; see `accepts` for the arguments.
 
         Another label, "not relevant", a grade of 0 or too many grades of 1 refuse a text.
         """
@@ -204,29 +206,29 @@ class Annotations:
     @cached_property
     def in_faulty_cases(self) -> frozenset[str]:
         """The ids of sentences inside at least two unnatural cases and no good one."""
-        worst = [min(each, key=lambda one: one.natural) for each in self._by_id.values()]
-        faulty = Counter(each.sentence for each in worst if each.natural < BEST_GRADE)
-        return frozenset(id for id, number in faulty.items() if id and number > 1) - self.in_cases
+        lowest_grades = [min(each, key=lambda one: one.natural) for each in self._by_id.values()]
+        faulty = Counter(each.sentence for each in lowest_grades if each.natural < BEST_GRADE)
+        return frozenset(id for id, count in faulty.items() if id and count > 1) - self.in_cases
 
     @cached_property
     def accepted_parts(self) -> frozenset[tuple[str, Label]]:
-        """The sentences and extensions that may stand in a case, each with the label it has."""
-        alone = (
+        """The ids of sentences and extensions that a case may contain, each with its label."""
+        accepted = (
             (id, label)
             for id, annotations in self._by_id.items()
             for label in {annotation.label for annotation in annotations}.intersection(LABELS)
             if self.state(id, (label,)) == "accepted"
         )
-        return frozenset(chain(alone, product(self.in_cases, LABELS)))
+        return frozenset(chain(accepted, product(self.in_cases, LABELS)))
 
     @cached_property
     def faultless(self) -> frozenset[str]:
-        """The ids of texts that are accepted with whatever label they have."""
+        """The ids of texts that are accepted with any label."""
         return self.in_cases.union(id for id in self if self.state(id, LABELS) == "accepted")
 
     @cached_property
     def refused_parts(self) -> frozenset[tuple[str, Label]]:
-        """The sentences and extensions that may stand in no case of a label, with the label."""
+        """The ids of sentences and extensions, each with a label whose cases may not contain it."""
         refused = (
             (id, label)
             for id, label in product(self, LABELS)
@@ -239,10 +241,10 @@ class Annotations:
         pairs = [
             pair for annotations in self._by_id.values() for pair in combinations(annotations, 2)
         ]
-        number = len(pairs) or 1
-        labels = sum(first.label == second.label for first, second in pairs)
-        grades = sum(first.natural == second.natural for first, second in pairs)
-        return len(pairs), labels / number, grades / number
+        pair_count = len(pairs) or 1
+        equal_labels = sum(first.label == second.label for first, second in pairs)
+        equal_grades = sum(first.natural == second.natural for first, second in pairs)
+        return len(pairs), equal_labels / pair_count, equal_grades / pair_count
 
 
 def read_file(path: Path) -> list[Annotation]:
@@ -271,21 +273,21 @@ def write_index(path: Path, ids: Collection[str]) -> None:
 
 
 def read_index(path: Path) -> frozenset[str] | None:
-    """The index beside a file of annotations; None without one made of these annotations."""
+    """The index beside a file of annotations; None if it is missing or of another version."""
     try:
-        made_of, *ids = path.with_suffix(INDEX_SUFFIX).read_text(encoding="utf-8").split()
+        file_hash, *ids = path.with_suffix(INDEX_SUFFIX).read_text(encoding="utf-8").split()
     except (OSError, ValueError):
         return None
-    return frozenset(ids) if made_of == sha256_of(path) else None
+    return frozenset(ids) if file_hash == sha256_of(path) else None
 
 
 class AnnotationFile:
-    """A file of annotations that new ones are added to, and files that are only read.
+    """A file of annotations to append to, and further files that are only read.
 
     Attributes:
         path: the file; it need not exist.
-        all: the annotations of all files, those of careless annotators too.
-        annotations: the same, merged.
+        all: the annotations of all files, including those of careless annotators.
+        annotations: the merged annotations, without those of careless annotators.
 
     Args:
         path: the file.
@@ -294,7 +296,7 @@ class AnnotationFile:
 
     Raises:
         BuildError: a file cannot be read, or a line of it is no annotation.
-        OutputError: there can be no file of that name.
+        OutputError: no file can have that path.
     """
 
     def __init__(self, path: Path, others: Sequence[Path] = (), marks_allowed: int = 0) -> None:
@@ -310,10 +312,10 @@ class AnnotationFile:
 
     def append(self, new: Sequence[Annotation]) -> None:
         """Add annotations; when this returns, the file has all of them."""
-        before = self.path.read_bytes() if self.path.exists() else b""
-        if before and not before.endswith(b"\n"):
-            before += b"\n"
+        content = self.path.read_bytes() if self.path.exists() else b""
+        if content and not content.endswith(b"\n"):
+            content += b"\n"
         rows = (each.model_dump(exclude_none=True) for each in new)
-        write_bytes(self.path, before + as_json_lines(rows).encode())
+        write_bytes(self.path, content + as_json_lines(rows).encode())
         self.all += new
         self.annotations = Annotations(self.all, self._marks_allowed)

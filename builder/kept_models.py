@@ -144,8 +144,8 @@ class CachedModels:
         cache: stores the answers.
     """
 
-    def __init__(self, local_models: LazyModels, engine: Engine[LazyModels], cache: Cache) -> None:
-        self._local_models, self._engine, self._cache = local_models, engine, cache
+    def __init__(self, models: LazyModels, engine: Engine[LazyModels], cache: Cache) -> None:
+        self._models, self._engine, self._cache = models, engine, cache
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Token, ...]]:
         """Tokens of each text; see `Tagger.tag`."""
@@ -170,10 +170,7 @@ class CachedModels:
         """Every word that the masked language model can suggest."""
 
         def list_words(queries: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-            yield from (
-                (index, list(self._local_models.model("mlm").words))
-                for index in range(len(queries))
-            )
+            yield from ((n, list(self._models.model("mlm").words)) for n in range(len(queries)))
 
         return self._memo("words", "mlm", list_words, str, _VOCABULARY_JSON)(["all"])[0]
 
@@ -183,9 +180,7 @@ class CachedModels:
         """Words for the first mask of each text; see `MaskedLanguageModel.suggest`."""
         compute = self._with_engine(
             partial(LazyModels.suggest, top=top),
-            lambda requests: self._local_models.model("mlm").lengths(
-                [text for text, _ in requests]
-            ),
+            lambda requests: self._models.model("mlm").lengths([text for text, _ in requests]),
         )
         memo = self._memo(f"first {top} words", "mlm", compute, _request_key, _WORDS_JSON)
         requests = list(zip(texts, among or [None] * len(texts), strict=True))
@@ -201,9 +196,8 @@ class CachedModels:
         def score_texts(texts: Sequence[str]) -> Iterator[tuple[int, tuple[float, ...]]]:
             yield from enumerate(map(tuple, scores(texts)))
 
-        return Memo(self._cache, f"scores {dependencies}", score_texts, str, _SCORES_JSON)(
-            list(texts)
-        )
+        memo = Memo(self._cache, f"scores {dependencies}", score_texts, str, _SCORES_JSON)
+        return memo(list(texts))
 
     def cached_extensions(
         self,
@@ -223,7 +217,7 @@ class CachedModels:
 
     def _memo(
         self,
-        answer_name: str,
+        answers: str,
         kind: Kind,
         compute: Callable[[Sequence[Query]], Iterable[tuple[int, Answer]]],
         key: Callable[[Query], str],
@@ -231,10 +225,8 @@ class CachedModels:
     ) -> Memo[Query, Answer]:
         """A `Memo` for a model, whose key covers weights, code, package versions and device."""
         code = source_fingerprint("s2lct.builder.models")
-        weights = self._local_models.fingerprint(kind)
-        dependencies = (
-            f"{answer_name} {weights} {code} {predicting_versions()} {self._engine.device}"
-        )
+        weights = self._models.fingerprint(kind)
+        dependencies = f"{answers} {weights} {code} {predicting_versions()} {self._engine.device}"
         return Memo(self._cache, dependencies, compute, key, encoding)
 
     def _with_engine(

@@ -1,4 +1,4 @@
-"""The frozen records that the steps of a build hand to each other."""
+"""The frozen records that the steps of a build pass to each other."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word or punctuation mark with its place in a text (character offsets, end exclusive)."""
+    """A word or punctuation mark with its character offsets in a text, ``end`` exclusive."""
 
     text: str
     tag: str
@@ -49,7 +49,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class ParsedSentence:
-    """A sentence with its tokens and its constituency tree in brackets, a token number a leaf."""
+    """A sentence with its tokens and its bracketed tree, whose leaves are token numbers."""
 
     text: str
     tokens: tuple[Token, ...] = field(hash=False)  # text and brackets tell enough
@@ -76,7 +76,7 @@ class Production:
 
 @dataclass(frozen=True, slots=True)
 class InsertedWord:
-    """A word that an expansion has and its seed lacks, with its place in the expansion's text."""
+    """A word that an expansion adds to its seed, with its character offsets in the expansion."""
 
     word: str
     tag: str
@@ -92,7 +92,7 @@ class MaskedSentence:
         text: the sentence with its masks.
         tags: the part of speech that each mask asks for, from left to right.
         places: for each mask, the number of the token before which it stands.
-        productions: what licenses the insertion, the most probable production first.
+        productions: the productions that license the insertion, the most probable first.
     """
 
     text: str
@@ -101,7 +101,7 @@ class MaskedSentence:
     productions: tuple[Production, ...]
 
     def filled(self, words: Sequence[str]) -> tuple[str, tuple[InsertedWord, ...]]:
-        """The text with a word for each mask, and the words with their places in it."""
+        """The text with a word for each mask, and the inserted words with their offsets."""
         first, *parts = self.text.split(MASK)
         text = first
         inserted: list[InsertedWord] = []
@@ -113,18 +113,18 @@ class MaskedSentence:
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """A sentence with something inserted.
+    """A sentence with an insertion.
 
     Attributes:
-        text: the sentence with what was inserted.
-        inserted: what was inserted, from left to right, with its place in ``text``.
-        origin: where it comes from.
-        production: what licenses it, or its first part where `second` is there.
-        score: mean log probability by the masked language model; 0 for other origins.
-        others: less probable productions that license it too, at other nodes.
-        second: what licenses the second of two parts that were inserted at two places.
-        masked_text: what the masked language model was given; the paper form records it.
-        parsed: the text, tagged and parsed; None before it was confirmed, and in the paper form.
+        text: the sentence with the insertion.
+        inserted: the inserted words, from left to right, with their offsets in ``text``.
+        origin: the origin of the insertion: a mask, a phrase or an attested sentence.
+        production: the production that licenses the insertion, or its first part.
+        score: the mean log probability by the masked language model; 0 for other origins.
+        others: less probable productions that also license it, at other nodes.
+        second: the production that licenses the second part of an insertion at two places.
+        masked_text: the input of the masked language model; recorded in the paper form.
+        parsed: the tagged and parsed text; None before confirmation, and in the paper form.
     """
 
     text: str
@@ -139,13 +139,13 @@ class Extension:
 
     @property
     def id(self) -> str:
-        """What annotators know it by."""
+        """The id of the extension for annotators."""
         return sentence_id(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A corpus sentence as seeds use it, whole or shortened, with the sentences that extend it."""
+    """A corpus sentence for seeds, whole or shortened, with its extensions."""
 
     sentence: Sentence
     parsed: ParsedSentence
@@ -153,7 +153,7 @@ class Source:
 
     @property
     def text(self) -> str:
-        """The sentence as seeds use it."""
+        """The text of the sentence in seeds."""
         return self.parsed.text
 
 
@@ -166,11 +166,11 @@ class Seed:
         capability: its id.
         text: the case.
         labels: the labels that pass; the first is the one to train on.
-        template: the template with its choices made and its slots in braces; empty without one.
+        template: the template with its wording chosen and its slots in braces; empty for none.
         slots: the slots' names in the order of the template.
         sources: the sentence of each slot.
-        wording: the choices.
-        composed_by: the template as its capability has it.
+        wording: the chosen wording of each alternative.
+        composed_by: the template of the capability.
     """
 
     id: str
@@ -185,11 +185,11 @@ class Seed:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The corpus sentences that it is made of."""
+        """The texts of the corpus sentences that the seed was made from."""
         return tuple(source.sentence.text for source in self.sources)
 
     def takes_back(self, source: Source) -> bool:
-        """Whether the case says that what a sentence of it says is not so."""
+        """Whether the case negates one of its sentences, so that the sentence's label is wrong."""
         return source.sentence.label not in self.labels
 
 
@@ -199,11 +199,11 @@ class Expansion:
 
     Attributes:
         id: content hash.
-        seed_id: its seed's.
+        seed_id: the id of its seed.
         text: the case.
         inserted: the words, from left to right, with their places in ``text``.
-        extension: of the sentence in ``slot``; in the paper form, of the whole seed.
-        slot: whose sentence was extended; empty in the paper form.
+        extension: the extension of the sentence in ``slot``; in the paper form, of the seed.
+        slot: the slot of the extended sentence; empty in the paper form.
     """
 
     id: str
@@ -219,9 +219,9 @@ Case = Seed | Expansion
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A seed, its expansions, and the contrasts of these cases, by a case's id.
+    """A seed, its expansions, and the contrasts of these cases by the id of the case.
 
-    An expansion's is an expansion of the seed's contrast, or a contrast made of another sentence.
+    The contrast of an expansion is an expansion of the seed's contrast, or one of another sentence.
     """
 
     seed: Seed

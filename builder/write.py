@@ -19,25 +19,25 @@ from s2lct.suite.tables import CONTRAST, EMPTY_ROW, Row
 from s2lct.suite.write import write_suite_files
 
 COUNTED = {"seeds": "seed", "expansions": "expansion", "contrasts": CONTRAST}
-"""What ``suite.json`` counts of each capability, and the kind of rows that it is."""
+"""Counts of each capability in ``suite.json``, each with the kind of rows it counts."""
 COLUMNS = ("sentences_found", "seeds", "expansions_tried", "expansions", "contrasts")
-"""All that it counts, in the order of the closing table."""
+"""All counts in ``suite.json``, in the order of the closing table."""
 
 
 Rows = dict[str, list[Row]]
 """The rows of a suite, by capability."""
 Work = Mapping[str, Mapping[str, int]]
-"""For each capability, how many ``sentences_found`` and ``expansions_tried`` there were."""
+"""The numbers of ``sentences_found`` and ``expansions_tried``, by capability."""
 
 
 def all_counts(rows: Rows, work: Work) -> dict[str, dict[str, int]]:
-    """What ``suite.json`` and the closing table count of each capability, in their order."""
+    """The counts of each capability for ``suite.json`` and the closing table, in their order."""
     counts = {id: {**work.get(id, {}), **counts_of(group)} for id, group in rows.items()}
     return {id: {name: row.get(name, 0) for name in COLUMNS} for id, row in counts.items()}
 
 
 def counts_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """How many seeds, expansions and contrasts there are among rows of a capability."""
+    """The numbers of seeds, expansions and contrasts in the rows of a capability."""
     kinds = Counter(row["kind"] for row in rows)
     return {name: kinds[kind] for name, kind in COUNTED.items()}
 
@@ -46,8 +46,8 @@ def rows_of(families: Iterable[Family], annotations: Annotations) -> list[Row]:
     """Each seed and its expansions, each followed by its contrast, as rows.
 
     Args:
-        families: the seeds with what is linked to them.
-        annotations: of cases, and of sentences in them.
+        families: the seeds with their expansions and contrasts.
+        annotations: annotations of cases and of their sentences.
     """
     rows: list[Row] = []
     for family in families:
@@ -66,7 +66,7 @@ def rows_of(families: Iterable[Family], annotations: Annotations) -> list[Row]:
 def _row(case: Case, seed: Seed, annotations: Annotations) -> Row:
     """The row of a seed, or of an expansion of it.
 
-    A score has two decimals: what another processor changes in it stands behind them.
+    Scores are rounded to two decimals, because processors differ in later decimals.
     """
     used = [source.text for source in seed.sources]
     row = EMPTY_ROW | {

@@ -1,4 +1,4 @@
-"""Have annotated what a build would draw: seeds, then expansions and contrasts of accepted ones."""
+"""Curation: collect annotations of the seeds of a build, then of the cases of accepted seeds."""
 
 from __future__ import annotations
 
@@ -40,32 +40,32 @@ from s2lct.suite.annotation import Item, shuffled, with_traps
 
 ITEMS_PER_REQUEST = 40
 CASES_PER_ROUND = 400
-"""Texts that all models annotate before others are drawn."""
+"""The number of texts that all models annotate before further texts are drawn."""
 SHARE_ACCEPTED = 0.4
-"""Share of texts that an annotator is expected to accept."""
+"""The share of texts that an annotator is expected to accept."""
 CHARACTERS_PER_TOKEN, TOKENS_PER_TEXT = 4, 30
-"""Of a language model: of a text, and of what is asked about it."""
+"""For a price estimate: the length of a token, and the tokens of a question beside its text."""
 EXPANSIONS_READ_PER_SEED = 7
-"""About a third of them is accepted."""
+"""The number of expansions to annotate per seed, of which about a third is accepted."""
 ATTEMPTS_PER_ITEM = 2
-"""How often a model is asked whose answer cannot be read."""
+"""How often a model is asked about an item if its answers cannot be read."""
 CONTRAST_OF = (
     "The opposite of a text of the following kind, with no more words changed than had to be, so "
     "that the author's sentiment is another one: {}"
 )
-"""What a contrast is to show, with what its case shows."""
+"""The description of a contrast, with the description of its case for ``{}``."""
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, repr=False)
 class Curated(ShortRepr):
-    """What was annotated and what is left.
+    """The result of curation: all annotations, and the items that still need some.
 
     Attributes:
-        candidates: what a build of the same options would use if all of it were accepted.
-        annotations: all so far.
-        sheets: what was written for annotators; none where nothing is left.
-        added: how many annotations a file of answers brought.
+        candidates: the texts that a build would use if annotators accepted all of them.
+        annotations: all annotations so far.
+        sheets: the sheets that were written for annotators; empty if nothing is left.
+        added: the number of annotations that a file of answers added; None without a file.
     """
 
     candidates: Sequence[Candidate]
@@ -75,7 +75,7 @@ class Curated(ShortRepr):
 
     @property
     def left(self) -> list[Item]:
-        """What another annotator has still to read."""
+        """The items that still need an annotation."""
         return items_to_annotate(self.candidates, self.annotations)
 
 
@@ -87,18 +87,18 @@ def curate(
     answers: Path | None = None,
     annotator: str = "",
 ) -> Curated:
-    """Collect annotations, and write sheets of what is still to be annotated.
+    """Collect annotations, and write sheets of the items that still need some.
 
-    Whatever goes wrong, what was annotated is kept.
+    After any error, all annotations so far are in the file.
 
     Args:
-        config: the options of the build that is to have the annotations. Of its files of
-            annotations the first is appended to; ``out`` is the folder for sheets.
+        config: the options of the build that will use the annotations. New ones are appended to
+            its first file of annotations; ``out`` is the folder for sheets.
         models: language models that annotate now.
-        budget: most texts that they read, all of them together; None for no limit.
+        budget: the maximum number of texts for all models together; None for no limit.
         answers: a file of answers to earlier sheets.
-        annotator: whose answers these are, where they do not say so; without answers, who the
-            sheets are for.
+        annotator: the annotator of answers that name none; without answers, the annotator for
+            whom the sheets are.
     """
     check_output_folder(config.out, "--out")
     path, *others = config.annotations
@@ -124,7 +124,7 @@ def curate(
 
 
 class Draw:
-    """Draws what a build would have if annotators accepted what they have not decided yet."""
+    """Draws the cases of a build in which annotators accept all texts that are still open."""
 
     def __init__(self, inputs: Inputs, models: CachedModels) -> None:
         self._inputs, self._models = inputs, models
@@ -136,11 +136,11 @@ class Draw:
     def candidates(
         self, file: AnnotationFile, unanswered: Collection[str] = frozenset()
     ) -> list[Candidate]:
-        """Seeds, those that annotators may still accept too, and the cases of accepted ones.
+        """Accepted and open seeds, and the cases of accepted seeds.
 
         Args:
-            file: of annotations.
-            unanswered: ids of texts of which annotators make nothing.
+            file: the annotations.
+            unanswered: ids of texts for which models gave no readable answer.
         """
         rules = self._curation_rules(file, unanswered)
         accepted = self._accepted_seeds(file)
@@ -149,20 +149,20 @@ class Draw:
         return self._of_seeds(seeds) + [each for each in cases if each.item.id not in unanswered]
 
     def tell_price(self, file: AnnotationFile) -> None:
-        """Log how much is to be read for about how many cases, and what will be nearly empty."""
+        """Log the estimated number of annotations and cases, and capabilities with few seeds."""
         rules, config = self._curation_rules(file), self._inputs.config
         seeds = self._with_undecided(self._accepted_seeds(file), rules)
         by_capability: dict[str, list[Seed]] = {id: [] for id in self._forms}
         for seed in seeds:
             by_capability[seed.capability].append(seed)
-        every = self._of_seeds(seeds) + self._cases(by_capability, rules, rules.annotations)
-        items = items_to_annotate(every, file.annotations)
+        candidates = self._of_seeds(seeds) + self._cases(by_capability, rules, rules.annotations)
+        items = items_to_annotate(candidates, file.annotations)
         tokens = sum(len(item.text) / CHARACTERS_PER_TOKEN + TOKENS_PER_TEXT for item in items)
         logger.warning(
             "about %s readings (%s tokens of language models) for %.0f cases",
             f"{len(items) * (1 + SHARE_ACCEPTED):,.0f}",
             f"{tokens * (1 + SHARE_ACCEPTED):,.0f}",
-            len(every) - len(items) * (1 - SHARE_ACCEPTED**2),
+            len(candidates) - len(items) * (1 - SHARE_ACCEPTED**2),
         )
         few = [f"{id} {len(of)}" for id, of in by_capability.items() if len(of) < config.seeds / 2]
         if few and config.is_user_corpus:
@@ -198,7 +198,7 @@ class Draw:
     def _with_undecided(
         self, accepted: Mapping[str, Sequence[Seed]], rules: BuildRules
     ) -> list[Seed]:
-        """Seeds that were accepted, and in place of those that lack, what may be; in turn."""
+        """Accepted seeds, filled up with open seeds; the capabilities take turns."""
         undecided_seeds = self._seeds(rules)
         groups = [
             list({seed.id: seed for seed in (*seeds, *undecided_seeds[id])}.values())[: rules.seeds]
@@ -218,7 +218,7 @@ class Draw:
         return seeds
 
     def _of_seeds(self, seeds: Iterable[Seed]) -> list[Candidate]:
-        """Whole cases; that of a bare sentence has the sentence's id."""
+        """Candidates for seeds; a seed that is a bare sentence has the id of the sentence."""
         candidates: dict[str, Candidate] = {}
         for seed in seeds:
             sentence = sentence_id(seed.sources[0].text)
@@ -230,7 +230,7 @@ class Draw:
     def _cases(
         self, seeds: Mapping[str, Sequence[Seed]], rules: BuildRules, accepted: Annotations
     ) -> list[Candidate]:
-        """The expansions of seeds that nobody refused, and contrasts of what was accepted."""
+        """Candidates for expansions that nobody refused, and for contrasts of accepted cases."""
         models, sources = self._models, sources_of(seeds)
         extended = {
             sources[number].text: extensions
@@ -268,10 +268,10 @@ def annotate(
     seed: int,
     budget: int | None = None,
 ) -> None:
-    """Have models annotate in rounds until nothing is left: each what others have not refused.
+    """Have models annotate in rounds until no item is open; refused items are not annotated again.
 
-    The file takes their annotations after every request; what stands in it is not asked again. The
-    ``budget`` is of all models together, traps aside.
+    Annotations are appended to the file after every request, and no item is annotated twice by one
+    model. The ``budget`` is for all models together, without traps.
     """
     unanswered: set[str] = set()
     budget_left = sys.maxsize if budget is None else budget
@@ -294,13 +294,13 @@ def annotate(
 def _ask(
     items: Sequence[Item], model: LanguageModel, file: AnnotationFile, *, seed: int
 ) -> set[str]:
-    """Have a model annotate items; the ids of those without a readable answer."""
+    """Have a model annotate items; return the ids of those without a readable answer."""
     progress = bar(model.name, len(items))
     waiting = shuffled(items, seed)
     for _ in range(ATTEMPTS_PER_ITEM):
-        asked, waiting = waiting, []
-        for start in range(0, len(asked), ITEMS_PER_REQUEST):
-            batch = asked[start : start + ITEMS_PER_REQUEST]
+        requested, waiting = waiting, []
+        for start in range(0, len(requested), ITEMS_PER_REQUEST):
+            batch = requested[start : start + ITEMS_PER_REQUEST]
             annotations = model.annotate(with_traps(batch, seed))
             if not annotations and not any(each.annotator == model.name for each in file.all):
                 raise BuildError(

@@ -6,19 +6,19 @@ import re
 from collections.abc import Sequence
 
 from s2lct.builder.annotations import Annotation
-from s2lct.builder.curation.sheets import LABEL_ANSWERS, protocol
+from s2lct.builder.curation.sheets import SENTIMENTS, protocol
 from s2lct.chat_client import SECONDS, ChatClient, ChatServerError
 from s2lct.errors import BuildError
 from s2lct.suite.annotation import Item
 
-_BETWEEN = r"(?:[^\w\n]|_)"
+_SEPARATOR = r"(?:[^\w\n]|_)"
 _LINE = re.compile(
-    rf"^{_BETWEEN}*(\d{{1,6}}){_BETWEEN}+(neg|neu|pos|mix)[a-z]*{_BETWEEN}+([012])"
-    rf"(?:{_BETWEEN}+([01]))?{_BETWEEN}*$",
+    rf"^{_SEPARATOR}*(\d{{1,6}}){_SEPARATOR}+(neg|neu|pos|mix)[a-z]*{_SEPARATOR}+([012])"
+    rf"(?:{_SEPARATOR}+([01]))?{_SEPARATOR}*$",
     re.MULTILINE | re.IGNORECASE,
 )
 _OPTIONS = {"temperature": 0.0, "seed": 0, "max_tokens": 2_000}
-"""Of a request: an answer has a line of a dozen tokens a text."""
+"""Options of a request; an answer has one line of about a dozen tokens per text."""
 _MAX_ANSWER_CHARACTERS = 20_000
 
 
@@ -53,21 +53,21 @@ class LanguageModel:
 
 
 def annotations_in(answer: str, items: Sequence[Item], annotator: str) -> list[Annotation]:
-    """The annotations that an answer holds, a line each: ``n label natural [relevant]``.
+    """The annotations in an answer, one per line: ``n label natural [relevant]``.
 
-    A case needs all four. Of two lines on one item the later counts.
+    A case needs all four values. The last line about an item counts.
     """
     annotations: dict[int, Annotation] = {}
     for number, label, natural, relevant in _LINE.findall(answer[:_MAX_ANSWER_CHARACTERS]):
-        place = int(number) - 1
-        if not 0 <= place < len(items) or (items[place].description and not relevant):
+        index = int(number) - 1
+        if not 0 <= index < len(items) or (items[index].description and not relevant):
             continue
-        annotations[place] = Annotation(
-            id=items[place].id,
+        annotations[index] = Annotation(
+            id=items[index].id,
             annotator=annotator,
-            label=LABEL_ANSWERS[label.lower()],
+            label=SENTIMENTS[label.lower()],
             natural=int(natural),
-            relevant=relevant == "1" if items[place].description else None,
-            sentence=items[place].sentence or None,
+            relevant=relevant == "1" if items[index].description else None,
+            sentence=items[index].sentence or None,
         )
-    return [annotations[place] for place in sorted(annotations)]
+    return [annotations[index] for index in sorted(annotations)]

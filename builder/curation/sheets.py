@@ -15,26 +15,17 @@ from s2lct.errors import AnnotationError
 from s2lct.files import as_json_lines, atomic_folder, write_text
 from s2lct.identity import fingerprint_of
 from s2lct.labels import Label
-from s2lct.suite.annotation import (
-    Form,
-    Item,
-    Question,
-    read_annotations,
-    shuffled,
-    with_traps,
-)
+from s2lct.suite.annotation import Form, Item, Question, read_annotations, shuffled, with_traps
 
 ITEMS_PER_SHEET = 200
-LABEL_ANSWERS: dict[str, Answer] = {
+SENTIMENTS: dict[str, Answer] = {
     "neg": "negative",
     "neu": "neutral",
     "pos": "positive",
     "mix": "mixed",
 }
 QUESTIONS = (
-    Question(
-        "label", "What does the author feel?", "mix where readers would split.", LABEL_ANSWERS
-    ),
+    Question("label", "What does the author feel?", "mix where readers would split.", SENTIMENTS),
     Question(
         "natural",
         "Would you publish it as it stands?",
@@ -67,8 +58,7 @@ def items_to_annotate(
         candidate.item
         for candidate in candidates
         if annotations.state(candidate.item.id, candidate.labels) == "open"
-        and annotator
-        not in {annotation.annotator for annotation in annotations.of(candidate.item.id)}
+        and annotator not in {earlier.annotator for earlier in annotations.of(candidate.item.id)}
     ]
 
 
@@ -125,9 +115,8 @@ def import_answers(
         AnnotationError: the answers are refused; see also `read_annotations`.
     """
     annotations: dict[tuple[str, str], Annotation] = {}
-    spelling_of_name = {
-        annotation.annotator.casefold(): annotation.annotator for annotation in annotation_file.all
-    }
+    names = [annotation.annotator for annotation in annotation_file.all]
+    spelling_of_name = {name.casefold(): name for name in names}
     for row in read_annotations([path], QUESTIONS, items, annotator):
         if not row.answers:
             continue
@@ -139,7 +128,7 @@ def import_answers(
         annotations[annotator_name, row.item] = Annotation(
             id=row.item,
             annotator=annotator_name,
-            label=LABEL_ANSWERS[row.answers["label"]],
+            label=SENTIMENTS[row.answers["label"]],
             natural=int(row.answers["natural"]),
             relevant=row.answers["relevant"] == "1",
             sentence=items[row.item].sentence or None,
@@ -148,12 +137,8 @@ def import_answers(
         raise AnnotationError(
             f"--answers {path}: holds no answer", hint="fill in a sheet that `s2lct curate` wrote"
         )
-    earlier = {
-        (annotation.annotator, annotation.id): annotation for annotation in annotation_file.all
-    }
-    new_annotations = [
-        annotation for key, annotation in annotations.items() if earlier.get(key) != annotation
-    ]
+    earlier = {(a.annotator, a.id): a for a in annotation_file.all}
+    new_annotations = [a for key, a in annotations.items() if earlier.get(key) != a]
     all_annotations = Annotations([*annotation_file.all, *new_annotations])
     for annotator_name in {annotator_name for annotator_name, _ in annotations}:
         all_annotations.check_care(annotator_name)
