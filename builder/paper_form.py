@@ -211,7 +211,9 @@ def extend_seeds(
     config = inputs.config
     pairs = [
         (seed, masked)
-        for seed, sentence in zip(seeds, models.parse_texts([seed.text for seed in seeds]), strict=True)
+        for seed, sentence in zip(
+            seeds, models.parse_texts([seed.text for seed in seeds]), strict=True
+        )
         if sentence is not None
         for masked in mask(
             seed.id,

@@ -15,7 +15,7 @@ from s2lct.builder.annotations import Annotations
 from s2lct.builder.capabilities.schema import Capability, SearchRule
 from s2lct.builder.config import BuildConfig
 from s2lct.builder.inputs import Inputs, check_not_empty, read_inputs
-from s2lct.builder.kept_models import ConfirmedExtensions, CachedModels, LazyModels
+from s2lct.builder.kept_models import CachedModels, ConfirmedExtensions, LazyModels
 from s2lct.builder.models import EMBEDDED
 from s2lct.builder.records import Family, Seed, Sentence, Source, seed_source_id, sentence_id
 from s2lct.builder.rules import BuildRules, annotated_rules, unread_rules
@@ -174,7 +174,9 @@ def fluent_families(
 
 
 def _work_counts(
-    slots: Sequence[Slot], seeds: Mapping[str, Sequence[Seed]], extended: Mapping[str, ConfirmedExtensions]
+    slots: Sequence[Slot],
+    seeds: Mapping[str, Sequence[Seed]],
+    extended: Mapping[str, ConfirmedExtensions],
 ) -> write.Work:
     """For each capability, how many sentences were found and how many expansions were tried."""
     return {
@@ -264,7 +266,10 @@ def slots_with_candidates(
 
 
 def draw_seeds(
-    slots: Sequence[Slot], capabilities: Sequence[Capability], models: CachedModels, rules: BuildRules
+    slots: Sequence[Slot],
+    capabilities: Sequence[Capability],
+    models: CachedModels,
+    rules: BuildRules,
 ) -> dict[str, list[Seed]]:
     """Draw sentences and compose seeds of them, until there are enough seeds."""
     progress = bar("compose", len(capabilities))

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
-from s2lct.builder.kept_models import ConfirmedExtensions, CachedModels
+from s2lct.builder.kept_models import CachedModels, ConfirmedExtensions
 from s2lct.builder.language.fluency import breaks_grammar
 from s2lct.builder.language.grammar import Node, ReferenceGrammar, read_tree
 from s2lct.builder.language.lexicon import Lexicon, score_distance, subjectivity
