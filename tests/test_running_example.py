@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
+from stage_settings import models
 
 from s2lct.builder.capabilities.files import load_capabilities
 from s2lct.builder.config import form_defaults
 from s2lct.builder.language.grammar import Node, ReferenceGrammar
-from s2lct.builder.language.lexicon import Lexicon
-from s2lct.builder.models import (
-    load_masked_language_model,
-    load_parser,
-    load_tagger,
-    parsed_sentences,
-)
-from s2lct.builder.records import MaskedSentence, ParsedSentence, Seed, Sentence
-from s2lct.builder.stages import search
-from s2lct.builder.stages.compose import seeds_in_paper_form
-from s2lct.builder.stages.confirm import confirmed_in_paper_form
-from s2lct.builder.stages.mask import Filling, fill, mask
+from s2lct.builder.paper_form import confirm_expansions, draw, paper_seeds
+from s2lct.builder.records import Extension, MaskedSentence, ParsedSentence, Seed, Sentence
+from s2lct.builder.stages.mask import fill, mask
 
 pytestmark = pytest.mark.shipped_models
 
@@ -33,21 +28,18 @@ def seed() -> Seed:
         Sentence("example", "1", TEXT, "neutral"),
         Sentence("example", "2", "Or both wonderful actors.", "neutral"),
     ]
-    models = load_tagger(), load_parser(), Lexicon.load()
-    found = {
-        slot: search.draw(sentences, rules, *models, most=10, seed=0)
-        for slot, rules in FORM.search.items()
-    }
-    (seed,) = seeds_in_paper_form("LC1", FORM, found, most=10, seed=0)
+    corpus: Any = SimpleNamespace(sentences=sentences, config=SimpleNamespace(seed=0))
+    drawn = {slot: draw(corpus, rules, models(), 10) for slot, rules in FORM.search.items()}
+    (seed,) = paper_seeds("LC1", FORM, drawn, max_seeds=10, random_seed=0)
     assert (seed.text, seed.template, seed.labels) == (TEXT, "", ("neutral",))
     return seed
 
 
 @pytest.fixture(scope="module")
 def parsed() -> ParsedSentence:
-    (found,) = parsed_sentences([TEXT], load_tagger(), load_parser())
-    assert found
-    return found
+    (sentence,) = models().parse_texts([TEXT])
+    assert sentence
+    return sentence
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +71,17 @@ def test_its_noun_phrase_meets_a_longer_reference_production(
     assert production.reference_rhs == ("DT", "NNS")
 
 
+def confirmed(
+    seed: Seed, masked: MaskedSentence, fillings: list[tuple[tuple[str, ...], float]]
+) -> list[Any]:
+    """The expansions with these words in place of the mask that meet the three criteria."""
+    extensions = [
+        Extension(*masked.filled(words), "masked", masked.productions[0], score)
+        for words, score in fillings
+    ]
+    return confirm_expansions([(seed, extensions)], {"LC1": FORM}, models())
+
+
 @pytest.mark.parametrize(
     ("word", "passes"),
     [
@@ -91,15 +94,12 @@ def test_its_noun_phrase_meets_a_longer_reference_production(
 def test_the_three_criteria_decide(
     seed: Seed, masked: MaskedSentence, word: str, passes: bool
 ) -> None:
-    filled = [(seed, masked, [Filling((word,), -1.0)])]
-    expansions = confirmed_in_paper_form(filled, {"LC1": FORM}, load_tagger(), Lexicon.load())
+    expansions = confirmed(seed, masked, [((word,), -1.0)])
     assert [one.text for one in expansions] == [f"Or both {word}."] * passes
 
 
 def test_it_is_filled_to_the_papers_two_sentences(seed: Seed, masked: MaskedSentence) -> None:
-    (fillings,) = fill([masked], load_masked_language_model(), suggestions=1_000)
-    expansions = confirmed_in_paper_form(
-        [(seed, masked, fillings)], {"LC1": FORM}, load_tagger(), Lexicon.load()
-    )
+    (fillings,) = fill([masked], models(), suggestions=1_000)
+    expansions = confirmed(seed, masked, fillings)
     assert {"Or both ways.", "Or both things."} <= {one.text for one in expansions}
     assert len(expansions) < len(fillings)
