@@ -18,7 +18,7 @@ from s2lct.builder.inputs import Inputs, check_not_empty, read_inputs
 from s2lct.builder.kept_models import CachedModels, ConfirmedExtensions, LazyModels
 from s2lct.builder.models import EMBEDDED
 from s2lct.builder.records import Family, Seed, Sentence, Source, seed_source_id, sentence_id
-from s2lct.builder.rules import BuildRules, annotated_rules, unread_rules
+from s2lct.builder.rules import BuildRules, rules_with_annotators, rules_without_annotators
 from s2lct.builder.stages.choose import choose
 from s2lct.builder.stages.choose_seeds import choose_seeds
 from s2lct.builder.stages.compose import Stream, compose_seeds, partner_slots, usable_seeds
@@ -147,9 +147,9 @@ def _capabilities_and_rules(inputs: Inputs) -> Iterator[tuple[list[Capability], 
         annotations = Annotations.read(config.annotation_files, config.marks_allowed)
         if {config.tagger, config.parser, config.mlm} != {EMBEDDED}:
             annotations.index = None  # other models make other things of the corpus
-        yield annotated, annotated_rules(*build_inputs, annotations)
+        yield annotated, rules_with_annotators(*build_inputs, annotations)
     if unread:
-        yield unread, unread_rules(*build_inputs)
+        yield unread, rules_without_annotators(*build_inputs)
 
 
 def fluent_families(

@@ -27,13 +27,13 @@ MAX_BATCH_SIZE = 1_000
 """The largest number of sentences of a slot that are selected and shortened together."""
 MAX_SOURCES = 1_000
 """The number of sentences that fill a slot, unless more seeds are wanted."""
-UNREAD_SOURCES_PER_SEED = 3
+SENTENCES_PER_SEED_WITHOUT_ANNOTATORS = 3
 """The number of sentences that fill a slot, for each seed wanted, without annotators."""
 MAX_SEEDS_OF_SENTENCE_IN_ALL = 3
 """The largest number of seeds of all capabilities with the same corpus sentence."""
 MAX_SEEDS_OF_SENTENCE_IN_USER_CORPUS = 6
 """The same limit in a user's own annotated corpus, where few sentences are accepted."""
-UNREAD_EXTENSIONS_PER_EXPANSION = 3
+EXTENSIONS_PER_EXPANSION_WITHOUT_ANNOTATORS = 3
 """The number of extensions to choose from, for each expansion wanted, without annotators."""
 EXTENSIONS_TO_ANNOTATE_PER_SENTENCE = 8
 """The number of extensions of a sentence that annotators are asked about."""
@@ -61,6 +61,9 @@ class AllBut(Container[object]):
 class BuildRules:
     """Settings of the stages of the fluent form.
 
+    A *part* is a corpus sentence, or an *extension* of one: the sentence with words inserted that
+    are masked words, phrases, or attested, which its own author wrote there.
+
     Attributes:
         seeds, expansions, masks, seed: the options of the build with these names.
         annotations: decide which cases are published.
@@ -83,9 +86,9 @@ class BuildRules:
             those that are (preferred), or is not checked (ignored).
         keeps_complements: whether shortening a sentence keeps everything that it may need.
         prefers_shortened: whether sentences with shorter forms fill slots first.
-        shares_sentences: whether capabilities take turns, so that none gets more than twice the
-            seeds of another that could have as many.
-        denies_degrees: whether a denial may deny only how good or bad something is.
+        balances_capabilities: whether capabilities take turns, so that none gets more than twice
+            the seeds of another that could have as many.
+        may_deny_degree: whether a denial may deny only how good or bad something is.
         mask_tags: parts of speech of inserted words.
         masks_per_sentence: how many words are inserted at once; None for any number.
         collocations: the neighbours that inserted words were seen with; None for no such condition.
@@ -99,8 +102,9 @@ class BuildRules:
         max_extensions: how many extensions of a sentence expansions are made of, the likeliest
             first.
         shunned_by_negation: words that are not inserted under negation.
-        rewords_freely: whether contrasts may be reworded beside other adjectives.
-        limits_authors_words: whether the limits on frequent insertions hold for attested ones, too.
+        rewords_beside_adjectives: whether contrasts may be reworded beside other adjectives.
+        limits_attested_insertions: whether the limits on frequent insertions hold for attested
+            ones, too.
         domain_words: words of the domain, by class.
     """
 
@@ -126,8 +130,8 @@ class BuildRules:
     soundness: Literal["required", "preferred", "ignored"] = "ignored"
     keeps_complements: bool = False
     prefers_shortened: bool = False
-    shares_sentences: bool = False
-    denies_degrees: bool = True
+    balances_capabilities: bool = False
+    may_deny_degree: bool = True
     collocations: Collocations | None = None
     phrases: PhraseBank = field(default_factory=dict)
     inserts_in_pairs: bool = True
@@ -135,15 +139,15 @@ class BuildRules:
     requires_fluency: bool = False
     max_extensions: int = sys.maxsize
     shunned_by_negation: frozenset[str] = ASSERTIVE_WORDS
-    rewords_freely: bool = True
-    limits_authors_words: bool = True
+    rewords_beside_adjectives: bool = True
+    limits_attested_insertions: bool = True
 
     def is_allowed_in_cases(self, id: str, label: Label) -> bool:
         """Whether a sentence with a label, or an extension of one, is allowed in cases."""
         return (id, label) in self.accepted_parts or (id, label) in self.undecided_parts
 
 
-def annotated_rules(
+def rules_with_annotators(
     config: BuildConfig, domain: Domain, sentences: Sequence[Sentence], annotations: Annotations
 ) -> BuildRules:
     """The rules of a build in which annotators decide."""
@@ -164,12 +168,16 @@ def annotated_rules(
     return replace(rules, phrases=phrases)
 
 
-def unread_rules(config: BuildConfig, domain: Domain, sentences: Sequence[Sentence]) -> BuildRules:
+def rules_without_annotators(
+    config: BuildConfig, domain: Domain, sentences: Sequence[Sentence]
+) -> BuildRules:
     """The rules of a build without annotators."""
     rules = _basic_rules(config, domain, sentences, Annotations(accepts_undecided=True))
     max_sources = rules.max_sources
     if config.seeds <= MAX_SOURCES:
-        max_sources = min(MAX_SOURCES, max(MIN_BATCH_SIZE, config.seeds * UNREAD_SOURCES_PER_SEED))
+        max_sources = min(
+            MAX_SOURCES, max(MIN_BATCH_SIZE, config.seeds * SENTENCES_PER_SEED_WITHOUT_ANNOTATORS)
+        )
     return replace(
         _with_insertion_checks(rules, sentences),
         accepted_parts=AllBut(),
@@ -178,20 +186,20 @@ def unread_rules(config: BuildConfig, domain: Domain, sentences: Sequence[Senten
         # A user's corpus is cleaned while it is read.
         takes_plain_sentences_only=not config.is_user_corpus,
         soundness="required",
-        denies_degrees=False,
+        may_deny_degree=False,
         inserts_in_pairs=False,
         parses_extensions=True,
         requires_fluency=True,
-        max_extensions=config.expansions * UNREAD_EXTENSIONS_PER_EXPANSION,
+        max_extensions=config.expansions * EXTENSIONS_PER_EXPANSION_WITHOUT_ANNOTATORS,
         shunned_by_negation=ASSERTIVE_WORDS | WORDS_DENIED_ALONE,
-        rewords_freely=False,
+        rewords_beside_adjectives=False,
     )
 
 
 def _basic_rules(
     config: BuildConfig, domain: Domain, sentences: Sequence[Sentence], annotations: Annotations
 ) -> BuildRules:
-    """The rules that all builds share."""
+    """The rules that a situation starts from; a user's own corpus has more cautious ones."""
     index = annotations.index
     prefers_expansions = index is not None and config.seeds >= MIN_SEEDS_TO_PREFER_EXPANSIONS
     rules = BuildRules(
@@ -219,8 +227,8 @@ def _basic_rules(
         _with_insertion_checks(rules, sentences),
         batch_size=rules.max_sources,
         prefers_shortened=True,
-        shares_sentences=True,
-        limits_authors_words=False,
+        balances_capabilities=True,
+        limits_attested_insertions=False,
     )
 
 
@@ -262,7 +270,7 @@ def curation_rules(
         annotations=annotations,
         undecided_parts=AllBut(annotations.refused_parts),
         soundness="preferred" if is_user_corpus else "ignored",
-        denies_degrees=not is_user_corpus,
+        may_deny_degree=not is_user_corpus,
         parses_extensions=True,
         requires_fluency=True,
         max_extensions=EXTENSIONS_TO_ANNOTATE_PER_SENTENCE,

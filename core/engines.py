@@ -132,16 +132,16 @@ class RayEngine(Generic[Worker]):
                 scheduling_strategy="SPREAD",
             )(_run_task)
             worker_count = max(1, int(resources["GPU"] if task_gpus else resources.get("CPU", 1)))
-            numbered_items, number_of_task = enumerate(items), dict[Any, int]()
+            numbered_items, item_number_by_task = enumerate(items), dict[Any, int]()
             while True:
-                free_places = TASKS_PER_RAY_WORKER * worker_count - len(number_of_task)
+                free_places = TASKS_PER_RAY_WORKER * worker_count - len(item_number_by_task)
                 for number, item in islice(numbered_items, free_places):
                     call = pickle((function, item))
-                    number_of_task[task.remote(pickled_maker, import_paths, call)] = number
-                if not number_of_task:
+                    item_number_by_task[task.remote(pickled_maker, import_paths, call)] = number
+                if not item_number_by_task:
                     return
-                (finished,), _ = self._ray.wait([*number_of_task], num_returns=1)
-                yield number_of_task.pop(finished), self._ray.get(finished)
+                (finished,), _ = self._ray.wait([*item_number_by_task], num_returns=1)
+                yield item_number_by_task.pop(finished), self._ray.get(finished)
         except errors.RayTaskError as error:
             raise error.cause from error
         except errors.RayError as error:

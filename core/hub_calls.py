@@ -75,7 +75,7 @@ def causes_of(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def from_pretrained(auto_class: Any, name: Any, **options: Any) -> Any:
-    """``kind.from_pretrained(name, …)`` without running code that was downloaded with the weights.
+    """``auto_class.from_pretrained(name, …)`` without running code that came with the weights.
 
     Raises:
         ValueError: only code in the model's repository could load the model.

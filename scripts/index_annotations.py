@@ -54,7 +54,7 @@ from s2lct.builder.records import (
     seed_source_id,
     sentence_id,
 )
-from s2lct.builder.rules import BuildRules, annotated_rules
+from s2lct.builder.rules import BuildRules, rules_with_annotators
 from s2lct.builder.stages.expand import expand
 from s2lct.builder.stages.extend import extend, sources_of
 from s2lct.builder.stages.keep import keep_expansions
@@ -142,7 +142,7 @@ def main() -> None:
         for seed in DRAWS:
             config = BuildConfig.checked(out="none", corpus=corpus, seeds=SEEDS, seed=seed)
             inputs = read_inputs(config)
-            rules = annotated_rules(config, inputs.domain, inputs.sentences, annotations)
+            rules = rules_with_annotators(config, inputs.domain, inputs.sentences, annotations)
             with kept_models(inputs) as models:
                 ids |= reached(inputs, models, rules)
             print(f"{corpus}, seed {seed}: {len(ids):,} sentences and texts with masks")

@@ -10,7 +10,7 @@ from s2lct.builder.config import BuildConfig
 from s2lct.builder.domains import load_domain
 from s2lct.builder.kept_models import CachedModels, LazyModels
 from s2lct.builder.models import EMBEDDED
-from s2lct.builder.rules import AllBut, BuildRules, annotated_rules, unread_rules
+from s2lct.builder.rules import AllBut, BuildRules, rules_with_annotators, rules_without_annotators
 from s2lct.cache import Cache
 from s2lct.engines import InProcessEngine
 
@@ -20,8 +20,8 @@ def rules_for(annotations: Annotations | None = None, **changes: Any) -> BuildRu
     config = BuildConfig.checked(out="out")
     of_build = config, load_domain(config.domain), ()
     if annotations is None:
-        return replace(unread_rules(*of_build), **changes)
-    return replace(annotated_rules(*of_build, annotations), **changes)
+        return replace(rules_without_annotators(*of_build), **changes)
+    return replace(rules_with_annotators(*of_build, annotations), **changes)
 
 
 def accepting_rules(**changes: Any) -> BuildRules:

@@ -15,14 +15,14 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from typecheck import FOLDERS, package_of_links  # noqa: E402
 
 MOST_LINES = {
-    "core": 2_600,
-    "suite": 2_600,
-    "builder": 11_600,
-    "leaderboard": 7_900,
-    "analysis": 5_300,
-    "dataset_script": 1_100,
-    "cards cli": 1_100,
-    "tests": 20_500,
+    "core": 2_650,
+    "suite": 2_510,
+    "builder": 11_840,
+    "leaderboard": 8_055,
+    "analysis": 3_505,
+    "dataset_script": 702,
+    "cards cli": 1_048,
+    "tests": 19_590,
 }
 LONGEST_MODULE = 600
 MOST_MODULES = 178

@@ -439,7 +439,7 @@ class Form(_FileModel):
 
     Attributes:
         search: for each slot, search rules; a sentence must meet one of them.
-        templates: the templates, used equally often for each weight.
+        templates: the templates, each used in proportion to its weight.
         keep_search_rule: whether an expansion must meet the search rule that its seed met.
         choices_made: the differences between this form and the paper's, with reasons.
     """

@@ -227,7 +227,10 @@ def _meanings(
     label_column: str | None,
     name: str,
 ) -> dict[str, int]:
-    """What each label of a table means, without those that mean nothing and need not."""
+    """The label id of each written label.
+
+    A label without a meaning is left out if none is needed, and is an error otherwise.
+    """
     if not columns.labelled:
         meanings = meanings_of_labels(labels, label_column, columns.label_map)
         return {label: number for label, number in meanings.items() if number is not None}

@@ -25,7 +25,7 @@ from s2lct.builder.inputs import Inputs, check_not_empty, read_inputs
 from s2lct.builder.kept_models import CachedModels
 from s2lct.builder.pipeline import draw_seeds, extend_batches, kept_models, slots_with_candidates
 from s2lct.builder.records import Case, Expansion, Seed, sentence_id
-from s2lct.builder.rules import BuildRules, annotated_rules, curation_rules, with_annotations
+from s2lct.builder.rules import BuildRules, curation_rules, rules_with_annotators, with_annotations
 from s2lct.builder.stages.choose import choose
 from s2lct.builder.stages.contrast import contrast
 from s2lct.builder.stages.expand import expand
@@ -131,7 +131,7 @@ class Draw:
         self._forms = {each.id: each.form("fluent") for each in inputs.capabilities}
         self._shows = {each.id: each.raters or each.title for each in inputs.capabilities}
         of_build = inputs.config, inputs.domain, inputs.sentences
-        self._rules = annotated_rules(*of_build, Annotations())
+        self._rules = rules_with_annotators(*of_build, Annotations())
 
     def candidates(
         self, file: AnnotationFile, unanswered: Collection[str] = frozenset()

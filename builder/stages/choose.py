@@ -48,7 +48,7 @@ def choose(
     candidates_of_seed: defaultdict[str, list[_Candidate]] = defaultdict(list)
     for expansion in expansions:
         tie_breaker = shuffle_key(random_seed, "choose", expansion.id)
-        is_limited = rules.limits_authors_words or expansion.extension.origin != "attested"
+        is_limited = rules.limits_attested_insertions or expansion.extension.origin != "attested"
         limited_features = (
             _limited_features(expansion, rules.domain_words) if is_limited else frozenset()
         )

@@ -39,7 +39,7 @@ def choose_seeds(
         before their seeds can be chosen.
     """
     seeds: dict[str, list[Seed]] = {capability.id: [] for capability in capabilities}
-    wanted = 1 if rules.shares_sentences else rules.seeds
+    wanted = 1 if rules.balances_capabilities else rules.seeds
     lacking: set[str] = set()
     while True:
         for capability in capabilities:

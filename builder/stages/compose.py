@@ -261,7 +261,7 @@ def is_sensible(case: Seed, rules: BuildRules) -> bool:
     return all(
         not case.takes_back(source)
         or denial_reaches_opinions(
-            source.parsed, Lexicon.load(), count_degree_denials=rules.denies_degrees
+            source.parsed, Lexicon.load(), count_degree_denials=rules.may_deny_degree
         )
         for source in case.sources
     ) and any(pronoun_has_referent(case.template, source.parsed) for source in case.sources)

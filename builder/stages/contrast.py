@@ -137,7 +137,11 @@ def _contrasts_by_rewording(
     places = [
         (seed, place)
         for seed in seeds
-        if (place := reword.find_place(seed.sources[0], models, relaxed=rules.rewords_freely))
+        if (
+            place := reword.find_place(
+                seed.sources[0], models, relaxed=rules.rewords_beside_adjectives
+            )
+        )
     ]
     if not places:
         return {}

@@ -31,7 +31,7 @@ from s2lct.labels import LABELS
 REFUSED = len(LABELS)
 UNREADABLE = len(LABELS) + 1
 """Like `REFUSED` an id in place of a label's; with both ids a model fails the case."""
-ANSWER_IDS = UNREADABLE + 1
+ANSWER_ID_COUNT = UNREADABLE + 1
 """The number of ids: labels, `REFUSED` and `UNREADABLE`."""
 PREDICTION_WORDS = (*LABELS, "nothing: it refused", "nothing that can be read")
 """Names of predictions in tables, by id: the labels, then `REFUSED` and `UNREADABLE`."""

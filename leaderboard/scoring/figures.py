@@ -19,7 +19,7 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
 from s2lct.labels import LABELS
-from s2lct.leaderboard.answers.text_answers import ANSWER_IDS, REFUSED, UNREADABLE
+from s2lct.leaderboard.answers.text_answers import ANSWER_ID_COUNT, REFUSED, UNREADABLE
 from s2lct.leaderboard.scoring.statistics import (
     Evidence,
     Failed,
@@ -238,9 +238,9 @@ def failed_cases(cases: Sequence[Case], labels: _Ids) -> Failed:
 
 @cached_by_identity
 def _passing(cases: Sequence[Case]) -> npt.NDArray[np.bool_]:
-    """Whether each answer id passes each case, shape (cases, `ANSWER_IDS`)."""
-    table = [[label in case.passes for label in range(ANSWER_IDS)] for case in cases]
-    return np.array(table, dtype=bool).reshape(-1, ANSWER_IDS)
+    """Whether each answer id passes each case, shape (cases, `ANSWER_ID_COUNT`)."""
+    table = [[label in case.passes for label in range(ANSWER_ID_COUNT)] for case in cases]
+    return np.array(table, dtype=bool).reshape(-1, ANSWER_ID_COUNT)
 
 
 @cached_by_identity

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from s2lct.leaderboard.answers.label_rules import Labels
-from s2lct.leaderboard.answers.text_answers import ANSWER_IDS
+from s2lct.leaderboard.answers.text_answers import ANSWER_ID_COUNT
 from s2lct.leaderboard.results.comparison import shown_p_value
 from s2lct.leaderboard.results.standings import PairTests
 
@@ -22,7 +22,7 @@ def pack_answers(labels: Labels) -> str:
     group_count = -(-len(labels) // _ANSWERS_PER_GROUP)
     padded = np.zeros((group_count, _ANSWERS_PER_GROUP), dtype=np.int64)
     padded.ravel()[: len(labels)] = labels
-    return _base64_digits(padded @ ANSWER_IDS ** np.arange(_ANSWERS_PER_GROUP), _GROUP_WIDTH)
+    return _base64_digits(padded @ ANSWER_ID_COUNT ** np.arange(_ANSWERS_PER_GROUP), _GROUP_WIDTH)
 
 
 def pack_tests(tests: PairTests) -> dict[str, Any]:
