@@ -1,8 +1,8 @@
 """A study of whether annotators agree with a suite: write blind forms, evaluate the annotations.
 
 After S²LCT, RQ1 and RQ2: three sets of 50 seeds and 50 of their expansions are rated from 1 to 5
-for sentiment and for relevance to the capability. The paper leaves two points open. A case's mean
-rating becomes a label by `label_of_rating`. A relevance from 1 to 5 becomes a share from 0 to 1.
+for sentiment and for relevance to the capability. Two points that the paper leaves open are decided
+here: `label_of_rating` labels a case's mean rating; relevance becomes a share from 0 to 1.
 """
 
 from __future__ import annotations
@@ -353,7 +353,7 @@ def _agreement(cases: Mapping[str, Case], sentiments: Ratings, relevances: Ratin
 def label_of_rating(sentiment: float) -> int:
     """The label for a rating of sentiment or a mean of ratings, from 1 to 5.
 
-    The bounds are those that the paper uses for SST's scores: 0.4 and 0.6 of the scale.
+    The bounds are 0.4 and 0.6 of the way from 1 to 5, as the paper has them for SST's scores.
     """
     if sentiment <= HIGHEST_NEGATIVE_MEAN:
         return NEGATIVE
@@ -375,7 +375,7 @@ def krippendorff_alpha(ratings: Ratings) -> float | None:
 
 
 def _is_disputed(case: Case, sentiments: Sequence[int], relevances: Sequence[int]) -> bool:
-    """Whether at most half of a case's annotators agree with its label, or find it relevant.
+    """Whether no majority of annotators agrees with a case's label, or none finds it relevant.
 
     This is HateCheck's rule (Röttger et al. 2021).
     """

@@ -1,4 +1,4 @@
-"""Domains: the topics of corpora, for wordings of templates and for words foreign to a topic.
+"""Domains: a domain is the topic of a corpus; it words templates and bars words of other topics.
 
 A wording in a capability file is for every domain, or says for which:
 ``{film: On first viewing I thought that, else: At first I thought that}``. It may name a
@@ -56,7 +56,7 @@ class Domain(BaseModel):
 
     @property
     def word_classes(self) -> Mapping[str, frozenset[str]]:
-        """The domain's things and its other words, each in singular and plural, by word class."""
+        """The domain's things and its other words, in both numbers: ``things`` and ``domain``."""
         things = _with_plurals(self.things)
         return {"things": things, "domain": _with_plurals(self.words) - things}
 
@@ -89,7 +89,7 @@ class Domain(BaseModel):
         return template | {"choices": choices}
 
     def _wordings(self, wording: Any) -> list[Any]:
-        """A wording, or a pair, for this domain: one copy for each name that fits its fields."""
+        """A wording, or a pair, for this domain: a copy for each choice of names."""
         is_pair = isinstance(wording, list)
         texts = [self._text_for_domain(text) for text in (wording if is_pair else [wording])]
         if None in texts:

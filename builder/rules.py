@@ -1,7 +1,7 @@
 """The rules of a build: one record of settings for all stages, made once for each situation.
 
-The situations are: annotators read the corpus, nobody did, or the corpus is being curated. The
-stages of the fluent form see only these rules.
+`rules_with_annotators` makes them for an annotated corpus, `rules_without_annotators` for one that
+nobody annotated, and `curation_rules` for one that is being annotated.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ MIN_BATCH_SIZE = 8
 MAX_BATCH_SIZE = 1_000
 """The largest number of sentences of a slot that are selected and shortened together."""
 MAX_SOURCES = 1_000
-"""The number of sentences that fill a slot, unless more seeds are wanted."""
+"""The largest number of sentences that fill a slot, unless more seeds are wanted."""
 SENTENCES_PER_SEED_WITHOUT_ANNOTATORS = 3
-"""The number of sentences that fill a slot, for each seed wanted, without annotators."""
+"""In builds without annotators: the number of sentences that fill a slot, for each seed."""
 MAX_SEEDS_OF_SENTENCE_IN_ALL = 3
 """The largest number of seeds of all capabilities with the same corpus sentence."""
 MAX_SEEDS_OF_SENTENCE_IN_USER_CORPUS = 6
 """The same limit in a user's own annotated corpus, where few sentences are accepted."""
 EXTENSIONS_PER_EXPANSION_WITHOUT_ANNOTATORS = 3
-"""The number of extensions to choose from, for each expansion wanted, without annotators."""
+"""In builds without annotators: the number of extensions tried for each expansion."""
 EXTENSIONS_TO_ANNOTATE_PER_SENTENCE = 8
 """The number of extensions of a sentence that annotators are asked about."""
 MIN_SEEDS_TO_PREFER_EXPANSIONS = 10
@@ -246,7 +246,7 @@ def _with_insertion_checks(rules: BuildRules, sentences: Sequence[Sentence]) -> 
 
 
 def with_annotations(rules: BuildRules, annotations: Annotations) -> BuildRules:
-    """The rules of the same build with other annotations, which have no index."""
+    """The rules of the same build with annotations that were added since."""
     return replace(
         rules,
         annotations=annotations,
@@ -258,7 +258,7 @@ def with_annotations(rules: BuildRules, annotations: Annotations) -> BuildRules:
 def curation_rules(
     rules: BuildRules, annotations: Annotations, *, is_user_corpus: bool
 ) -> BuildRules:
-    """The rules for drawing what annotators have not decided yet.
+    """The rules by which `curate` draws cases that annotators have not decided on yet.
 
     Args:
         rules: the rules of the build that is to have the annotations.

@@ -248,7 +248,7 @@ _THIS_THREAD = local()
 
 @cache
 def _torch_pool() -> tuple[ThreadPoolExecutor, int]:
-    """As many threads as torch would use, and their number; each computes alone.
+    """A pool of as many threads as torch would use, each with one torch thread; and their number.
 
     The number of threads that share a matrix product changes the last bits of the result.
     """

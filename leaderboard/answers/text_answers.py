@@ -30,7 +30,7 @@ from s2lct.labels import LABELS
 
 REFUSED = len(LABELS)
 UNREADABLE = len(LABELS) + 1
-"""Like `REFUSED` an id in place of a label's; with both ids a model fails the case."""
+"""`REFUSED` and `UNREADABLE` stand in for a label id; a model fails the case with either."""
 ANSWER_ID_COUNT = UNREADABLE + 1
 """The number of ids: labels, `REFUSED` and `UNREADABLE`."""
 PREDICTION_WORDS = (*LABELS, "nothing: it refused", "nothing that can be read")
