@@ -36,6 +36,8 @@ TASKS_PER_RAY_WORKER = 2
 RAY_TASK_RETRIES = 3
 RAY_CONNECT_SECONDS = 5.0
 RAY_OBJECT_STORE_BYTES = 512 * 2**20
+GPU_DEVICE_FILES = ("nvidia*", "nvhost*", "kfd", "dxg")
+"""Files in /dev of which a driver for GPUs of NVIDIA, AMD or WSL makes one at least."""
 _MAX_PARENT_FOLDER_CHARACTERS = 40
 """Longest parent of Ray's folder: the paths of the sockets in it have at most 100 characters."""
 
@@ -66,7 +68,14 @@ class Engine(Protocol[AnyWorker]):
 
 
 def current_device() -> str:
-    """The device of torch in this process: ``cpu``, or the name of the GPU."""
+    """The device of torch in this process: ``cpu``, or the name of the GPU.
+
+    Importing torch takes a second: without a GPU's device file on Linux it is not asked.
+    """
+    if sys.platform == "linux" and "torch" not in sys.modules:
+        devices = Path("/dev")
+        if not any(next(devices.glob(pattern), None) for pattern in GPU_DEVICE_FILES):
+            return "cpu"
     import torch
 
     return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
