@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -12,14 +13,14 @@ from s2lct.plain_text import ShortRepr
 from s2lct.tables import Table
 
 
-class Result(ShortRepr):
+class Result(ShortRepr, ABC):
     """A dataclass of figures with one table that shows them."""
 
     __slots__ = ()
 
+    @abstractmethod
     def table(self) -> Table:
         """The figures as a table for the terminal, pages and CSV files."""
-        raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
         """Every figure, as dicts, lists, strings and numbers."""
